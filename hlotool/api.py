@@ -300,8 +300,7 @@ def _read_assumptions(config: str | os.PathLike[str] | None, chip: str | None) -
 
     settings = Config() if config is None else read_config(os.fspath(config))
     machine = find_machine(chip or settings.chip or None, needs_link=False)
-    machine = add_nodes(machine, settings.devices_per_node)
-    if machine and chip:
+    if (machine := add_nodes(machine, settings.devices_per_node)) and chip:
         machine = replace(machine, must_fit=True)
     return Assumptions(compile_call_costs(settings), machine)
 

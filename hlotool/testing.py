@@ -56,8 +56,7 @@ def assert_budget(compiled: Dumped, *budgets: str, module: str | None = None) ->
     for rule in rules:
         expect_budget_words(rule, [list_unknown_values(rule, program)])
     results = [judge_rule(rule, program) for rule in rules]
-    failed = [write_sentence(one) for one in results if one.status != "pass"]
-    if failed:
+    if failed := [write_sentence(one) for one in results if one.status != "pass"]:
         raise AssertionError("\n".join(map(escape, failed)))
 
 
@@ -86,8 +85,7 @@ def assert_collectives(
         rows = tuple(row for row in rows if keeps(row))
     found = Counter(row.kind for row in rows)
     kinds = expected.keys() if allow_others else expected.keys() | found.keys()
-    wrong = [kind for kind in sorted(kinds) if found[kind] != expected.get(kind, 0)]
-    if wrong:
+    if wrong := [kind for kind in sorted(kinds) if found[kind] != expected.get(kind, 0)]:
         listed = [
             f"{kind}: expected {expected.get(kind, 0)}, found {found[kind]}"
             + "".join(
@@ -116,10 +114,9 @@ def _place(row: CollectiveRow) -> str:
 
 def _read(compiled: Dumped, module: str | None) -> Program:
     dump = load(compiled, module=module)
-    if isinstance(compiled, Compiled) and dump.assignment is None:
-        measured = _measure(compiled)
-        if measured:
-            return _CompiledProgram(dump.module.name, dump.module, measured)
+    is_bare = isinstance(compiled, Compiled) and dump.assignment is None
+    if is_bare and (measured := _measure(compiled)):
+        return _CompiledProgram(dump.module.name, dump.module, measured)
     return dump.program
 
 

@@ -61,8 +61,7 @@ def encode_json(value: object, indent: int | None = None, *, is_compact: bool = 
 
 
 def _escape(char: str) -> str:
-    code = ord(char)
-    if code in _UNDECODED:
+    if (code := ord(char)) in _UNDECODED:
         return f"\\x{code - 0xDC00:02x}"
     if code < 0x80:  # noqa: PLR2004  ASCII
         return _NAMED.get(char) or f"\\x{code:02x}"

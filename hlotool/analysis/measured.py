@@ -111,8 +111,7 @@ def join_times(measured: Measurement | None, names: Iterable[str]) -> JoinedTime
     if measured is None:
         return JoinedTime()
     times = (measured.times.get(name) for name in dict.fromkeys(names))
-    found = [each for each in times if each is not None]
-    if not found:
+    if not (found := [each for each in times if each is not None]):
         return JoinedTime()
     alone = [each.alone_seconds for each in found if each.alone_seconds is not None]
     return JoinedTime(

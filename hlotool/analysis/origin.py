@@ -345,8 +345,7 @@ def find_parameter_tree(name: str) -> str | None:
     >>> find_parameter_tree("state['params']['layers'][3]['w']"), find_parameter_tree("batch['x']")
     ("state['params']", 'batch')
     """
-    root = _ROOT.match(name)
-    if root is None:
+    if (root := _ROOT.match(name)) is None:
         return None
     steps = []
     end = root.end()

@@ -134,8 +134,7 @@ def _describe_rows(module: Module, report: CollectiveReport) -> Iterator[Line]:
     )
     yield Line(runs, COLLECTIVE_TOTALS, totals)
     yield Line(sends, COLLECTIVE_TOTALS, totals)
-    slices = totals.between_slices()
-    if slices is not None:
+    if (slices := totals.between_slices()) is not None:
         text = "between slices (dcn), {count} of them send {sent_bytes_per_step}"
         yield Line(text, BETWEEN_SLICES, slices)
     marked = sum(row.is_sync for row in report.rows)

@@ -315,8 +315,7 @@ def _hint(term: str, meanings: Mapping[str, tuple[Meaning, ...]]) -> str:
         for name, found in meanings.items()
         if any(word.search(text) for one in found for text in one.says)
     )
-    named = [name for name, _ in zip(speaks, range(_MOST_MENTIONS), strict=False)]
-    if named:
+    if named := [name for name, _ in zip(speaks, range(_MOST_MENTIONS), strict=False)]:
         return f"try explain {join_words(named, 'or')}."
     return suggest(term, meanings)
 

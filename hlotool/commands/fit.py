@@ -103,8 +103,7 @@ def _read_vary(texts: tuple[str, ...], count: int) -> dict[str, tuple[int, ...]]
 def _read_point(text: str) -> Mapping[str, int]:
     found: dict[str, int] = {}
     for part in text.split(","):
-        match = _VALUES.fullmatch(part)
-        if match is None:
+        if (match := _VALUES.fullmatch(part)) is None:
             raise UsageError(f"--at {text}: write NAME=N, such as batch=96.")
         found[match[1]] = int(match[2])
     return found

@@ -130,8 +130,7 @@ class _Asked(Struct, frozen=True):
 
 def _write_one(request: Request, asked: _Asked, dump: str | None) -> tuple[str, set[str]]:
     """Return the page about a program or a message, and the paths of what it was made from."""
-    file = request.find_other(TextKind.OUT_OF_MEMORY)
-    if file is None:
+    if (file := request.find_other(TextKind.OUT_OF_MEMORY)) is None:
         if dump is not None:
             raise UsageError("--dump needs an out-of-memory message; this is a dump.")
         return _write_program(load_one(request, with_buffers=True), asked)
@@ -335,8 +334,7 @@ def _write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[st
 
 def _choose_pair(pairs: Sequence[Pairing]) -> tuple[inputs.Candidate, inputs.Candidate]:
     """Choose the programs with most to read, and say so where there are others."""
-    whole = [(one.old, one.new) for one in pairs if one.old and one.new]
-    if not whole:
+    if not (whole := [(one.old, one.new) for one in pairs if one.old and one.new]):
         raise NothingCheckedError("no module has the same name on both sides.")
     chosen = max(whole, key=lambda pair: pair[0].size_bytes + pair[1].size_bytes)
     if len(whole) > 1:

@@ -36,8 +36,7 @@ def schema(name: str, output: str) -> None:
     schemas = all_schemas()
     if name not in schemas:
         raise UsageError(f"there is no schema {name!r}; {suggest(name, schemas)}")
-    others = [one for one in schemas if one.startswith(f"{name}-")]
-    if others:
+    if others := [one for one in schemas if one.startswith(f"{name}-")]:
         say(f"{name} has other answers too: {', '.join(others)}.")
     write_text((f"{_shorten(schemas[name], find_max_chars())}\n",), output)
 

@@ -192,8 +192,7 @@ def _write_way(row: SubjectRow) -> str:
 
 def _write_origin(row: SubjectRow) -> Iterator[Line]:
     place = write_short_source(row.source_file, row.source_line)
-    said = [each for each in (row.scope or row.op_name, place) if each]
-    if said:
+    if said := [each for each in (row.scope or row.op_name, place) if each]:
         yield Line(f"from {', '.join(said)}")
     yield from (Line(f"    called from {each}") for each in row.callers)
 

@@ -44,8 +44,7 @@ def _read_one(request: Request) -> Source:
     name = display_name(request.path)
     if len(inputs) > 1:
         raise UsageError(f"{name}: {len(inputs):,} modules match; choose one with --module.")
-    module = inputs[0].module
-    if module is None:
+    if (module := inputs[0].module) is None:
         raise InputError(f"{name}: this has no module, and hlotool prints only modules.")
     return module.read()
 

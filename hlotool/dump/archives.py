@@ -79,16 +79,14 @@ class ArchiveStore(Store):
 
     def list_directory(self, path: str) -> list[Entry]:
         """Return the members and directories directly below a path."""
-        entries = self._directories.get(self._inside(path))
-        if entries is None:
+        if (entries := self._directories.get(self._inside(path))) is None:
             raise FileNotFoundError(errno.ENOENT, "no such directory")
         return list(entries.values())
 
     def open(self, path: str) -> BinaryIO:
         """Open a member."""
         inside = self._inside(path)
-        member = self._members.get(inside)
-        if member is None:
+        if (member := self._members.get(inside)) is None:
             if inside in self._directories:
                 raise IsADirectoryError(errno.EISDIR, "a directory")
             raise FileNotFoundError(errno.ENOENT, "no such member")
@@ -112,8 +110,7 @@ class ArchiveStore(Store):
         *folders, name = _split(member.name) or [""]
         folder = ""
         for each in folders:
-            inner = _join(folder, each)
-            if inner in self._members:
+            if (inner := _join(folder, each)) in self._members:
                 return  # a file stands where its directory should be
             self._directories[folder][each] = Entry(each, True)
             self._directories.setdefault(inner, {})
@@ -219,8 +216,7 @@ def list_packed_tar(data: bytes, name: str, allowance: Allowance) -> Iterator[Me
         while True:
             # tarfile reads a long name, or a table of pax, whole, however long it says that it is.
             stream.bytes_left = _MAX_HEADER_BYTES
-            info = archive.next()
-            if info is None:
+            if (info := archive.next()) is None:
                 break
             stream.bytes_left = math.inf
             opened = archive.extractfile(info) if info.isreg() and not info.issparse() else None
@@ -235,8 +231,7 @@ def list_packed_tar(data: bytes, name: str, allowance: Allowance) -> Iterator[Me
 
 
 def _open_tarred(archive: tarfile.TarFile, info: tarfile.TarInfo) -> BinaryIO:
-    opened = archive.extractfile(info)
-    if opened is None:
+    if (opened := archive.extractfile(info)) is None:
         raise OSError("the member cannot be read")
     return cast("BinaryIO", opened)
 

@@ -50,8 +50,7 @@ class Allowance(Struct, eq=False):
         known = self.sizes.get(part, 0)
         if size_bytes <= known:
             return
-        limit = self.budget.max_bytes
-        if limit is None:
+        if (limit := self.budget.max_bytes) is None:
             limit = max(_TIMES * self.packed_bytes, _FLOOR_BYTES)
         if self.total_bytes - known + size_bytes > limit:
             self.total_bytes -= self.sizes.pop(part, 0)

@@ -70,8 +70,7 @@ def decompress(data: bytes, name: str, allowance: Allowance) -> bytes:
     beginning is nothing that is read, that is all that comes back: the rest may be a thousand
     times as much. Raises InputError for more than is allowed.
     """
-    magic = find_compression(data)
-    if magic is None:
+    if (magic := find_compression(data)) is None:
         return data
     blocks: list[bytes] = []
     size, is_known = 0, False
@@ -99,8 +98,7 @@ def read_decompressed(file: BinaryIO, limit_bytes: int, name: str) -> bytes:
     early, what there is comes back: who reads it whole gets the error.
     """
     data = file.read(min(limit_bytes, _FIRST_BLOCK_BYTES))
-    magic = find_compression(data)
-    if magic is None:
+    if (magic := find_compression(data)) is None:
         return data + file.read(limit_bytes - len(data))
     form = _choose_format(magic, name)
     member = form.open()
@@ -132,8 +130,7 @@ def find_compression(data: bytes) -> bytes | None:
 
 def refuse_binary(data: bytes, name: str) -> None:
     """Raise InputError for binary content, with what it is."""
-    what = find_binary_kind(data)
-    if what is not None:
+    if (what := find_binary_kind(data)) is not None:
         raise InputError(f"{name}: this is {what}.", *[HOW_TO_DUMP] * what.endswith(_NO_TEXT))
 
 

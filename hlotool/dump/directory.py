@@ -58,8 +58,7 @@ def choose_inputs(
             f"{read.display_name(path)}: --module {pattern.text!r} matches no module; "
             f"there are: {listed}."
         )
-    inputs = tuple(one for each in chosen for one in each.inputs(stage))
-    if inputs:
+    if inputs := tuple(one for each in chosen for one in each.inputs(stage)):
         return Inputs(path, is_directory or len(chosen) > 1, inputs, notes)
     other: StageChoice = "before" if stage == "after" else "after"
     count = sum(bool(each.inputs(other)) for each in chosen)
@@ -99,8 +98,7 @@ def choose_programs(
         lambda one: any(map(pattern.is_found, places[id(one)])),
     )
     found = (tuple(filter(fit, programs)) for fit in fits)
-    chosen = next((chosen for chosen in found if chosen), ())
-    if chosen:
+    if chosen := next((chosen for chosen in found if chosen), ()):
         return chosen
     called = name_inputs(Inputs(directory, True, tuple(each.texts[-1] for each in programs)))
     return tuple(
@@ -146,8 +144,7 @@ def list_in_stream(source: Source) -> Found:
         file = DumpFile(text.name, size_bytes=len(text.text), source=text)
         members.append(grouping.make_member(f"{section.copy}", section.name, file))
     groups, notes = grouping.adopt_buffers(grouping.group_files(members))
-    programs = grouping.pair_programs(groups)
-    if not programs:
+    if not (programs := grouping.pair_programs(groups)):
         raise InputError(
             f"{source.name}: none of the {len(members)} sections between *** Begin and *** End "
             "is an HLO module.",
@@ -265,8 +262,7 @@ def _read_profiles(
     account = next((times.device_time for _, times in measured if times), None)
     if account is not None:
         parts = account.copies, account.collectives, account.unknown
-        other = sum(parts)
-        if other <= account.all * _FEW:
+        if (other := sum(parts)) <= account.all * _FEW:
             return tuple(programs), ()
         said = zip(("copies", "collectives' kernels", "unknown"), parts, strict=True)
         told = ", ".join(
@@ -304,8 +300,7 @@ def _walk_directory(
         directory, depth = pending.pop() if pending else links.popleft()
         try:
             store = read.choose_store(directory, budget)
-            identity = store.identify(directory)
-            if identity in met:
+            if (identity := store.identify(directory)) in met:
                 continue
             met.add(identity)
             entries = store.list_directory(directory)

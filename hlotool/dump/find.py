@@ -95,8 +95,7 @@ def resolve_inputs(
             wanted.refuse_named(path)
             return wanted.choose(path, directory.list_in_profile(path, data, budget))
         source = _make_source(path, data, budget)
-        other = _find_other_kind(path, source, also, budget)
-        if other is None:
+        if (other := _find_other_kind(path, source, also, budget)) is None:
             return _find_in_source(path, source, wanted)
     except BudgetError:
         raise
@@ -104,8 +103,7 @@ def resolve_inputs(
         # A file that is not there was not refused.
         if content is not None or read.choose_store(path, budget).find_size(path) is None:
             raise
-        found = _find_beside(path, error, wanted)
-        if found is None:
+        if (found := _find_beside(path, error, wanted)) is None:
             raise
         return found
     wanted.refuse_named(path)
@@ -174,8 +172,7 @@ def _find_in_source(path: str, source: Source, wanted: _Wanted) -> Inputs:
     elif is_refused(detection.kind):
         from hlotool.dump.fragment import find_fragment  # noqa: PLC0415  the same
 
-        fragment = find_fragment(source, is_dump=False)
-        if fragment is not None:
+        if (fragment := find_fragment(source, is_dump=False)) is not None:
             source, notes = fragment.source, fragment.notes
             detection = detect_kind(source.text)
     elif detection.kind is TextKind.MODULE:
@@ -221,8 +218,7 @@ def _make_source(path: str, data: bytes, budget: ByteBudget) -> Source:
         or None not in {counts.replica_count, counts.num_partitions}
     ):
         return source
-    beside = next(iter(list_beside(path, budget)), None)
-    if beside is None:
+    if (beside := next(iter(list_beside(path, budget)), None)) is None:
         return source
     head = read_module_head(read_header_line(DumpFile(beside, budget=budget)), with_signature=False)
     if head.name != read_module_head(source.text, with_signature=False).name:

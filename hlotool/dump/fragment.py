@@ -144,8 +144,7 @@ def find_fragment(source: Source, *, is_dump: bool = True) -> Fragment | None:
     header, parts = _read_parts(lines, mended)
     if is_dump and mended.others:
         return None
-    parts = [one for one in parts if one.lines]
-    if not parts:
+    if not (parts := [one for one in parts if one.lines]):
         return None
     name = _HEADER.match(lines[header]) if header is not None else None
     if not any(one.is_entry for one in parts):
@@ -176,8 +175,7 @@ def _unwrap(text: str) -> str:
     if text.count("\\n") > text.count("\n"):  # one string of Python's
         return _ESCAPE.sub(_unescape, text.strip().strip("b'\""))
     if '\\n",' in text:  # a cell of a notebook, a string for each line
-        cells = _CELL.sub(lambda found: found[1], text)
-        text = _ESCAPE.sub(_unescape, cells)
+        text = _ESCAPE.sub(_unescape, _CELL.sub(lambda found: found[1], text))
     return text
 
 
@@ -186,8 +184,7 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 def _is_instruction(line: str) -> re.Match[str] | None:
-    found = _INSTRUCTION.match(line)
-    if found is None:
+    if (found := _INSTRUCTION.match(line)) is None:
         return None
     opcode = found["opcode"]
     return found if opcode in OPCODES or sugared_opcode(opcode) else None

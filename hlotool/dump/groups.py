@@ -92,14 +92,12 @@ def group_files(members: Iterable[GroupMember]) -> list[FileGroup]:
         name = member.name
         if name.is_proto and member.stem in texts:
             continue
-        found = _find_part(member)
-        if found is None:
+        if (found := _find_part(member)) is None:
             continue
         if isinstance(found, ModuleText):
             name = found.name
         key = (member.directory, name.prefix, name.number, name.name)
-        group = groups.get(key)
-        if group is None:
+        if (group := groups.get(key)) is None:
             group = groups[key] = FileGroup(key[0], key[1], name.untimed_prefix, key[2], key[3])
         if isinstance(found, ModuleText):
             group.texts.append(found)
@@ -222,8 +220,7 @@ def pair_programs(groups: list[FileGroup]) -> tuple[DumpedProgram, ...]:
     after, of one directory, copy and name, are one program if they can be: each text after
     takes the nearest earlier number that fits, else the nearest later one.
     """
-    split = [part for group in groups for part in _split(group)]
-    joined = _join(sorted(split, key=_order))
+    joined = _join(sorted([part for group in groups for part in _split(group)], key=_order))
     return tuple(_make_program(group) for group in sorted(joined, key=_order))
 
 
@@ -249,8 +246,7 @@ def _join(groups: list[FileGroup]) -> list[FileGroup]:
         if group.number is None or group.staged(Stage.BEFORE) or not group.staged(Stage.AFTER):
             continue
         candidates = waiting.get(_copy_and_name(group), [])
-        counterpart = _choose_counterpart(group, candidates)
-        if counterpart is not None:
+        if (counterpart := _choose_counterpart(group, candidates)) is not None:
             candidates.remove(counterpart)
             group.absorb(counterpart)
             gone.add(id(counterpart))

@@ -69,8 +69,7 @@ def read_arguments(chosen: Input) -> tuple[str, ...] | None:
         text = file.read().text if file else ""
     except HlotoolError:  # who reads the program says what is wrong
         return None
-    entry = _ENTRY.search(text)
-    if entry is None:
+    if (entry := _ENTRY.search(text)) is None:
         return None
     end = text.find(f"\n{entry[1]}}}", entry.end())
     found = _PARAMETER.findall(text, entry.end(), end if end >= 0 else len(text))

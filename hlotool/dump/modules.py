@@ -155,8 +155,7 @@ def _find_tail(source: Source, heading: int) -> int:
     That is a line, or what closes the string of a program on the last line of the module.
     """
     text = source.text
-    end = find_module_end(source, heading)
-    if end is None:
+    if (end := find_module_end(source, heading)) is None:
         return len(text)
     comments = _COMMENTS.match(text, end)
     other = comments.end() if comments else end
@@ -206,8 +205,7 @@ def read_module_head(text: str, begin: int = 0, *, with_signature: bool = True) 
 
     Only the line is looked at, so a text may be cut off after it.
     """
-    name = _NAME.match(text, begin)
-    if name is None:
+    if (name := _NAME.match(text, begin)) is None:
         return ModuleHead()
     end = text.find("\n", begin)
     line = text[begin : end if end >= 0 else len(text)]
@@ -224,8 +222,7 @@ def read_module_head(text: str, begin: int = 0, *, with_signature: bool = True) 
 
 def _read_signature(line: str) -> tuple[tuple[ArrayText, ...] | None, tuple[ArrayText, ...] | None]:
     """Return the arrays of `entry_computation_layout={(...)->...}`, without layouts."""
-    start = _LAYOUT.search(line)
-    if start is None:
+    if (start := _LAYOUT.search(line)) is None:
         return None, None
     depth = 1
     for brace in _BRACE.finditer(line, start.end()):

@@ -65,8 +65,7 @@ class DumpFileName(Struct, frozen=True):
     @property
     def after_rank(self) -> int:
         """Rank among several texts after optimization: 0 is the one to choose."""
-        begin = max(self.suffix.find("after_"), 0)
-        own = self.suffix[begin:]
+        own = self.suffix[max(self.suffix.find("after_"), 0) :]
         return _AFTER_ORDER.index(own) if own in _AFTER_ORDER else len(_AFTER_ORDER)
 
 
@@ -257,8 +256,7 @@ def _locate(folder: str, name: str) -> tuple[str, int | None]:
 
     A file without a number is told by its own name.
     """
-    found = find_dump_file_name(name)
-    if found is None:
+    if (found := find_dump_file_name(name)) is None:
         return os.path.join(folder, name), None
     parts = (folder, found.untimed_prefix.strip("."))
     return " ".join(part for part in parts if part), found.number

@@ -60,8 +60,7 @@ def make_source(data: bytes, name: str) -> Source:
         from hlotool.dump.mlir import convert_mlir  # noqa: PLC0415  most texts are dumps
 
         return convert_mlir(data, name)
-    head = find_proto_head(data)
-    if head is None:
+    if (head := find_proto_head(data)) is None:
         if is_usage_report(data):
             from hlotool.proto.decode import print_usage_report  # noqa: PLC0415  start-up time
 
@@ -74,11 +73,9 @@ def make_source(data: bytes, name: str) -> Source:
 
 def make_assignment(data: bytes, name: str) -> Source:
     """Return the text of the buffer assignment in a proto; raise InputError if it has none."""
-    head = find_proto_head(data)
-    if head is None:
+    if (head := find_proto_head(data)) is None:
         raise InputError(f"{name}: expected an HLO protobuf with a buffer assignment.")
-    text = _decode(data, head, name).print_assignment(name)
-    if text is None:
+    if (text := _decode(data, head, name).print_assignment(name)) is None:
         raise InputError(f"{name}: this protobuf holds a module, but no buffer assignment.")
     return Source(text, name)
 
@@ -212,10 +209,9 @@ _READ_ONCE: Final[dict[str, ArchiveStore]] = {}
 
 def choose_store(path: str, budget: ByteBudget = DEFAULT_BUDGET) -> Store:
     """Return the store of a path; one that exists here as it stands is local."""
-    if _MARK in path and not os.path.lexists(path):
-        archive = _find_archive(f"{path}/", budget)
-        if archive is not None:
-            return archive
+    is_missing = _MARK in path and not os.path.lexists(path)
+    if is_missing and (archive := _find_archive(f"{path}/", budget)) is not None:
+        return archive
     return RemoteStore(_REMOTE, budget) if _is_remote(path) else LocalStore(budget)
 
 

@@ -82,7 +82,6 @@ def describe_file(
     head = read_module_head(source.text, detection.begin, with_signature=False)
     name = split_file_name(os.path.basename(module.raw_path if module else path))
     is_after = head.is_scheduled or typed is not TextKind.MODULE
-    before = [f"before_optimizations{each}" for each in (TEXT, PROTO)]
     return Input(
         path,
         head.name or name.name,
@@ -92,7 +91,7 @@ def describe_file(
         files[TextKind.VALUES],
         files[TextKind.LIVE_RANGE],
         find_debug_options(path, budget),
-        _find_of_module(path, before, budget)
+        _find_of_module(path, [f"before_optimizations{each}" for each in (TEXT, PROTO)], budget)
         if path != STDIN and name.stage is not Stage.BEFORE
         else None,
     )
@@ -193,8 +192,7 @@ def find_pass_metadata(of: DumpedProgram | str, budget: ByteBudget) -> DumpFile 
 
 def _find_without_stage(path: str, ending: str, budget: ByteBudget) -> DumpFile | None:
     directory, filename = os.path.split(path)
-    name = find_dump_file_name(filename)
-    if name is None:
+    if (name := find_dump_file_name(filename)) is None:
         return None
     module = f"module_{name.number:04d}"
     full = name.stem.removesuffix(name.suffix).removesuffix(".")
@@ -360,7 +358,6 @@ def _find_first(
 ) -> DumpFile | None:
     """Return the first of some paths that is a file, plain or compressed."""
     for path in (each + ending for each in paths for ending in ("", *COMPRESSIONS)):
-        size = choose_store(path, budget).find_size(path)
-        if size is not None:
+        if (size := choose_store(path, budget).find_size(path)) is not None:
             return DumpFile(path, kind, size, budget=budget)
     return None

@@ -209,8 +209,7 @@ def _take_apart(link: str) -> tuple[str, str, str, str]:
     protocol, mark, rest = link.partition("://")
     authority, slash, inside = rest.partition("/")
     user, at, host = authority.rpartition("@")
-    path = f"{host}{slash}{inside}".partition("?")[0]
-    host, slash, inside = path.partition("/")
+    host, slash, inside = f"{host}{slash}{inside}".partition("?")[0].partition("/")
     return f"{protocol}{mark}", f"{user}{at}", host, f"{slash}{inside}"
 
 
@@ -243,8 +242,7 @@ class RemoteStore(Store):
 
     def list_directory(self, path: str) -> list[Entry]:
         """Return the files and directories directly below an address."""
-        found = self._find_listing(path)
-        if found is None:
+        if (found := self._find_listing(path)) is None:
             raise OSError("its files cannot be listed")
         return found
 
@@ -262,8 +260,7 @@ class RemoteStore(Store):
 
     def _fetch(self, path: str) -> tuple[str, Allowance]:
         """Return the copy, and what may still come of it; of one that fails nothing is left."""
-        found = self._remote.copies.get((path, self._budget))
-        if found is not None:
+        if (found := self._remote.copies.get((path, self._budget))) is not None:
             return found
         system, inside = self._resolve(path)
         copy = os.path.join(self._remote.folder, str(len(self._remote.copies)))
@@ -331,8 +328,7 @@ def _expect_protocols(path: str) -> None:
     """Raise UsageError for an address, or a link of a chain of them, that is not read."""
     for link in path.split(_CHAIN):
         protocol, mark, _ = link.partition("://")
-        is_one = mark or _WORD.fullmatch(link)
-        if is_one and protocol.lower() not in _PROTOCOLS:
+        if (mark or _WORD.fullmatch(link)) and protocol.lower() not in _PROTOCOLS:
             known = ", ".join(_PROTOCOLS)
             raise UsageError(f"{path}: {protocol}:// is not read; hlotool reads {known}.")
 

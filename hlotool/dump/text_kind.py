@@ -197,8 +197,7 @@ def _begins_below(text: str, header: re.Match[str], prefix: str) -> bool:
     own, start = Prefix(prefix), header.end() + 1
     while start < len(text):
         begin = own.end_in(text, start)
-        empty = _EMPTY.match(text, begin)
-        if empty is None:
+        if (empty := _EMPTY.match(text, begin)) is None:
             return re.compile(_BEGINS).match(text, begin) is not None
         start = empty.end()
     return header["more"] is not None

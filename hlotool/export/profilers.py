@@ -161,8 +161,7 @@ class _Index:
 
     def location(self, frame: Frame) -> int:
         """Return the number of a frame, from 1: pprof takes 0 for none."""
-        number = self._locations.get(frame)
-        if number is None:
+        if (number := self._locations.get(frame)) is None:
             number = self._locations[frame] = len(self._locations) + 1
             self._profile.function.add(
                 id=number, name=self.text(frame.name), filename=self.text(frame.file)

@@ -111,8 +111,7 @@ def _parse(
     source: Source, values: Source | None, live_range: Source | None, unknown: UnknownLines
 ) -> BufferAssignment:
     """Read the parts in order, and hold them against each other."""
-    header = _HEADER.match(source.text)
-    if header is None:
+    if (header := _HEADER.match(source.text)) is None:
         scanner = Scanner(source)
         scanner.skip_blanks()
         scanner.fail_expected("'BufferAssignment:'")
@@ -158,8 +157,7 @@ def _check_used(
     """Raise at the first used value without an allocation, or the other way round."""
     known = {value.number: value for value in by_key.values()}
     for number, one in used.items():
-        value = known.get(number)
-        if value is None or one.name != value.name:
+        if (value := known.get(number)) is None or one.name != value.name:
             message = f"used value {number}, {one.name!r}, is in no allocation"
             start = one.name_start
             raise ParseError(message, one.source, start, start + len(one.name), hint)
@@ -170,8 +168,7 @@ def _check_used(
 
 def _check_total(found: BufferAssignment, total: int, stated_in: Source, start: int) -> None:
     """Raise where the allocations do not add up to the total that stands behind an offset."""
-    size = sum(one.size_bytes for one in found.allocations)
-    if size != total:
+    if (size := sum(one.size_bytes for one in found.allocations)) != total:
         at = stated_in.text.index(str(total), start)
         hint = _describe_mixed_up(found.source, None if stated_in is found.source else stated_in)
         message = f"the allocations hold {size} bytes, not {total}"
@@ -294,8 +291,7 @@ class _AllocationReader:
         other: list[str] = []
         at = 0
         while at < len(fields):
-            field = _FIELD.match(fields, at)
-            if field is None:
+            if (field := _FIELD.match(fields, at)) is None:
                 start, end = match.span("allocation")
                 raise ParseError("this field cannot be read", self.source, start + at, end)
             at = field.end()
@@ -341,8 +337,7 @@ class _AllocationReader:
 
     def _parse_shape(self, start: int, text: str) -> Shape:
         """Read the shape at the end of a value line, or raise where it breaks off."""
-        shape = self.shapes.find(text)
-        if shape is None:
+        if (shape := self.shapes.find(text)) is None:
             end = min(start + len(text) + 1, len(self.source.text))
             scanner = Scanner(self.source, start, end)
             shape = parse_shape(scanner)

@@ -131,8 +131,7 @@ class LiveRangeReader(Struct):
         text = self.source.text
         section = text.find("\nHloLiveRange ", start - 1) if start else 0  # others may stand before
         section = len(text) if section < 0 else section
-        header = _HEADER.match(text, section)
-        if header is None:
+        if (header := _HEADER.match(text, section)) is None:
             if _ABSENT.match(text, section) or section == len(text):
                 return None
             scanner = Scanner(self.source, section)
@@ -195,8 +194,7 @@ class LiveRangeReader(Struct):
                 message = f"the range is outside 0-{last}, or ends before it starts"
                 raise ParseError(message, self.source, match.start(3), match.end(4))
             key = name, self.indices[index or ""]
-            value = self.by_key.get(key)
-            if value is None:
+            if (value := self.by_key.get(key)) is None:
                 message = (
                     f"{buffers.format_position(*key)!r} has a live range, but is in no allocation"
                 )
@@ -286,8 +284,7 @@ def accept_total_bytes(source: Source, start: int, unknown: UnknownLines) -> tup
 
     The number, BufferAssignment::Stats::total_allocation_bytes, covers all spaces.
     """
-    match = _TOTAL.match(source.text, start)
-    if match is None:
+    if (match := _TOTAL.match(source.text, start)) is None:
         return None, start
     at = match.end()
     while at < len(source.text) and not _SECTION.match(source.text, at):
@@ -309,8 +306,7 @@ def accept_used_values(
     Lines of other kinds go to `unknown`. Raises ParseError where an entry breaks off, as in a
     file cut short.
     """
-    header = _HEADER_USED_VALUES.match(source.text, start)
-    if header is None:
+    if (header := _HEADER_USED_VALUES.match(source.text, start)) is None:
         return None
     used: dict[int, UsedValue] = {}
     text = source.text
@@ -321,8 +317,7 @@ def accept_used_values(
         if not text.startswith("<", at):
             at = unknown.pass_over(source, at, _ANOTHER)
             continue
-        match = _VALUE.match(text, at)
-        if match:
+        if match := _VALUE.match(text, at):
             uses, start = match["uses"], match.end()
         else:
             match, uses, start = _read_line_by_line(source, at, unknown)
@@ -343,8 +338,7 @@ def _read_line_by_line(
     Return the match of its first line, the lines of its uses, and where the instruction begins.
     """
     text = source.text
-    first = _BEGIN.match(text, at)
-    if first is None:
+    if (first := _BEGIN.match(text, at)) is None:
         _fail(source, at)
     section, uses, seen, here = "", "", [], first.end()
     while not (begins := _FROM.match(text, here)):

@@ -109,8 +109,7 @@ def parse_dim_labels(scanner: Scanner) -> values.DimLabels:
     """Read `b01f_01io->b01f`; a digit is the number of a spatial dimension, `?` is unused."""
     start = scanner.pos
     scanner.skip_blanks()
-    match = scanner.accept_match(_LABELS)
-    if match is None:
+    if (match := scanner.accept_match(_LABELS)) is None:
         scanner.fail_expected("dimension labels such as b01f_01io->b01f")
     lhs, rhs, output = match.groups()
     spatial = [str(number) for number in range(sum(map(str.isdigit, lhs)))]
@@ -173,8 +172,7 @@ def parse_aliases(scanner: Scanner) -> tuple[values.Alias, ...]:
 
 def _parse_alias(scanner: Scanner) -> values.Alias:
     """Read `{output index}: (number, {index}[, may-alias|must-alias])`."""
-    usual = scanner.accept_match(_ALIAS)
-    if usual:
+    if usual := scanner.accept_match(_ALIAS):
         element, parameter, kind_text = usual.groups()
         return values.Alias((int(element),) if element else (), int(parameter), (), kind_text or "")
     output = _parse_index(scanner)
@@ -264,8 +262,7 @@ def read_metadata(text: str) -> values.Metadata | None:
     other: dict[str, str] = {}
     pos, end = 1, len(text) - 1
     while pos < end:
-        match = _PAIR.match(text, pos, end)
-        if match is None:
+        if (match := _PAIR.match(text, pos, end)) is None:
             return None
         key, string, number, rest = match.groups()
         if string is not None and key in _STRINGS:
@@ -529,12 +526,11 @@ def _parse_named(scanner: Scanner) -> Sharding:
             break
         extras[f"{key}_axes"] = _parse_axes(scanner)[0]
     dim_axes = tuple(axes for axes, _ in dims)
-    open_dims = tuple(number for number, (_, is_open) in enumerate(dims) if is_open)
     return Sharding(
         "named",
         "",
         mesh=mesh,
         dim_axes=dim_axes,
-        open_dims=open_dims,
+        open_dims=tuple(number for number, (_, is_open) in enumerate(dims) if is_open),
         **extras,  # type: ignore[arg-type]
     )

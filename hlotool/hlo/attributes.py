@@ -66,8 +66,7 @@ def read_attributes(source: Source, start: int, end: int) -> dict[str, str]:
     match_next = _ATTRIBUTE.match
     text = source.text
     while pos < end:
-        match = match_next(text, pos, end)
-        if match is None:
+        if (match := match_next(text, pos, end)) is None:
             break
         key, value = match.groups()
         attributes[intern(key)] = value  # few keys, many instructions

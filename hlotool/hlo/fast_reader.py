@@ -80,8 +80,7 @@ def find_operands(
     operands: list[Instruction] = []
     pos = 0
     while pos < len(text):
-        match = _OPERAND.match(text, pos)
-        if match is None:
+        if (match := _OPERAND.match(text, pos)) is None:
             return None
         shape, name = match.groups()
         operand = defined.get(name)

@@ -279,8 +279,7 @@ def order_iota(iota: Iota) -> Order | None:
 
 def order_mesh(mesh: Mesh) -> Order | None:
     """Return the order of a mesh, None where its text lists devices that follow no steps."""
-    ids = mesh.device_ids
-    if ids is None:
+    if (ids := mesh.device_ids) is None:
         return order_iota(Iota(mesh.dims, mesh.dims))
     return order_iota(ids) if isinstance(ids, Iota) else find_order(ids)
 

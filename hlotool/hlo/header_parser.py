@@ -44,8 +44,7 @@ def parse_header(scanner: Scanner, shapes: ShapeCache) -> tuple[str, Header]:
     scanner.expect("HloModule", "at the beginning of a module")
     scanner.skip_blanks()
     scanner.accept("%")
-    name = scanner.accept_match(_NAME)
-    if name:
+    if name := scanner.accept_match(_NAME):
         scanner.accept(":")
     spans: dict[str, tuple[int, int]] = {}
     while scanner.accept_token(","):
@@ -102,8 +101,7 @@ def _parse_entry_layout(
     scanner.expect("(", "before the entry's parameters")
     parameters = scanner.parse_items(shapes.parse_next, ")", "a parameter's shape")
     scanner.expect("->", "after the entry's parameters")
-    result = shapes.find(scanner.text[scanner.pos : scanner.end - 1])
-    if result is None:
+    if (result := shapes.find(scanner.text[scanner.pos : scanner.end - 1])) is None:
         result = parse_shape(scanner)
     else:
         scanner.pos = scanner.end - 1
@@ -164,8 +162,7 @@ def _parse_fields(scanner: Scanner, table: str) -> dict[str, int]:
     fields: dict[str, int] = {}
     while not scanner.accept_token("}"):
         scanner.skip_blanks()
-        match = scanner.accept_match(_FIELD)
-        if match is None:
+        if (match := scanner.accept_match(_FIELD)) is None:
             scanner.fail_expected(f"name=number or '}}' in a row of {table}")
         fields[match[1]] = int(match[2])
         scanner.accept_token(",")

@@ -295,8 +295,7 @@ def _join(instruction: Instruction, dtype: str, one: ArrayShape, other: ArraySha
         _fail(instruction, f"{one} and {other} differ in rank")
     joined: list[_Dimension] = []
     for dimension, others in zip(_dimensions_of(one), _dimensions_of(other), strict=True):
-        both = _join_dimension(dimension, others)
-        if both is None:
+        if (both := _join_dimension(dimension, others)) is None:
             _fail(instruction, f"{one} and {other} differ in size")
         joined.append(both)
     made = _make_array(one.dtype, joined, one.layout if one.dims == other.dims else None)
@@ -564,8 +563,7 @@ def _drop(shape: ArrayShape, numbers: Sequence[int]) -> list[_Dimension]:
 def _convolution(instruction: Instruction) -> Shape:
     """Return a batch, a feature for each of the kernel's, and the places of the window."""
     left, right = _array_of(instruction, 0), _array_of(instruction, 1)
-    labels = instruction.dim_labels()
-    if labels is None:
+    if (labels := instruction.dim_labels()) is None:
         _fail(instruction, "it has no dim_labels=")
     if len(instruction.window()) != len(labels.lhs_spatial):
         _fail(instruction, "window= does not fit dim_labels=")

@@ -155,8 +155,7 @@ class BodyReader:
             if scanner.starts_with("}"):
                 return
             count = len(instructions)
-            opening = re.compile(OPENING_LINE).match(scanner.text, scanner.pos)
-            if opening:
+            if opening := re.compile(OPENING_LINE).match(scanner.text, scanner.pos):
                 self._read_matches([opening])
             if len(instructions) == count:
                 return
@@ -228,8 +227,7 @@ class BodyReader:
                 if opcode == "parameter"
                 else self.builder.infer_shape(instruction)
             )
-        sugar = find_sugar(opcode, instruction.shape, instruction.operands)
-        if sugar:
+        if sugar := find_sugar(opcode, instruction.shape, instruction.operands):
             instruction.opcode, wrapped = sugar
             if instruction.opcode in LATER_STEPS:
                 _bind_late(self.builder, instruction)
@@ -242,8 +240,7 @@ class BodyReader:
         """Return a parameter's shape as the computation's head states it; its opcode ends there."""
         if self.parameter_shapes is None and self.head is not None:
             self.parameter_shapes = _parse_parameter_shapes(self.scanner.source, self.head)
-        shape = (self.parameter_shapes or {}).get(parameter.literal)
-        if shape is None:
+        if (shape := (self.parameter_shapes or {}).get(parameter.literal)) is None:
             _fail_without_shape(self.scanner, parameter.opcode, end)
         return shape
 
@@ -259,8 +256,7 @@ class BodyReader:
         scanner.skip_blanks()
         if scanner.peek() == ",":
             scanner.fail(NO_OPERANDS)
-        read = self._read_operand
-        return tuple(scanner.parse_items(read, ")", f"an operand of {opcode!r}"))
+        return tuple(scanner.parse_items(self._read_operand, ")", f"an operand of {opcode!r}"))
 
     def _read_operand(self, scanner: Scanner) -> Instruction:
         """Read one operand.
@@ -283,8 +279,7 @@ class BodyReader:
         scanner.accept("%")
         start = scanner.pos
         name = scanner.expect_match(_NAME, "an operand")
-        operand = self.defined.get(name)
-        if operand is None:
+        if (operand := self.defined.get(name)) is None:
             message = f"the operand {name!r} is not defined above this line"
             scanner.fail(message, start, scanner.pos, _OPERANDS_COME)
         element = scanner.accept_match(_ELEMENT)
@@ -317,8 +312,7 @@ class BodyReader:
     def _element(self, operand: Instruction, index: int) -> Instruction:
         """Return element `#index` of a tuple, as xla_dump_compact_gte prints it."""
         name = f"{operand.name}#{index}"
-        known = self.defined.get(name)
-        if known:
+        if known := self.defined.get(name):
             return known
         shape = operand.shape
         if isinstance(shape, ArrayShape) or index >= len(shape.elements):

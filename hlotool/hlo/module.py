@@ -131,8 +131,7 @@ class Instruction(Node, eq=False):
     @property
     def attributes(self) -> dict[str, str]:
         """Raw attribute text by key, in dump order; split on first access, then kept."""
-        attributes = self.given_attributes
-        if attributes is None:
+        if (attributes := self.given_attributes) is None:
             self.given_attributes = attributes = self.split_attributes()
         return attributes
 
@@ -162,8 +161,7 @@ class Instruction(Node, eq=False):
                 self.fail(key, f"{self.opcode} needs an attribute {key}=")
             return None
         values = self.computation.module.values
-        found = values.get((parse, text))
-        if found is None:
+        if (found := values.get((parse, text))) is None:
             found = values[parse, text] = self._parse_value(key, text, parse)
         value: T = found
         return value
@@ -173,8 +171,7 @@ class Instruction(Node, eq=False):
         try:
             return Scanner(Source(text)).parse_whole(parse)
         except ParseError:
-            span = find_value(self.module.source, self.start, key)
-            if span is None:
+            if (span := find_value(self.module.source, self.start, key)) is None:
                 raise
             return Scanner(self.module.source, *span).parse_whole(parse)
 
@@ -203,8 +200,7 @@ class Instruction(Node, eq=False):
 
         XLA's parser takes several in LISTS_OF_CALLEES alone, and knows no other key of a fusion.
         """
-        text = self.attributes.get(key)
-        if text is None:
+        if (text := self.attributes.get(key)) is None:
             return ()
         if self.opcode == "fusion" and key != "calls":
             self.fail(key, f"a fusion calls its computation in calls=, not in {key}=")
@@ -288,8 +284,7 @@ class Instruction(Node, eq=False):
                 found = attribute_values.read_metadata(source[at + len(_METADATA) - 1 : close])
                 if found is not None:
                     return found
-        text = self.split_attributes().get("metadata")
-        if text is None:
+        if (text := self.split_attributes().get("metadata")) is None:
             return _NO_METADATA
         found = attribute_values.read_metadata(text)
         return found or self._parse_value("metadata", text, attribute_values.parse_metadata)
@@ -483,8 +478,7 @@ class Computation(Node, eq=False, dict=True):
         lists: dict[Instruction, list[Instruction]] = {}
         for instruction in self.instructions:
             for operand in instruction.operands:
-                users = lists.get(operand)
-                if users is None:
+                if (users := lists.get(operand)) is None:
                     lists[operand] = [instruction]
                 elif users[-1] is not instruction:  # an operand may be given twice
                     users.append(instruction)

@@ -135,8 +135,7 @@ def read_module(source: Source, *, is_slow: bool) -> Module:
         scanner.fail("the text is empty: expected 'HloModule'")
     shapes = ShapeCache(source)
     name, header, debug_info = "", Header(), DebugInfo()
-    has_header = scanner.starts_with("HloModule")
-    if has_header:
+    if has_header := scanner.starts_with("HloModule"):
         name, header = parse_header(scanner, shapes)
         debug_info = parse_tables(scanner)
     elif source.counts is not None:
@@ -165,8 +164,7 @@ def _check_style(module: Module) -> None:
     """
     is_short = len(module.source.text) <= LONGEST_HAND_WRITTEN
     for instruction in module.instructions():
-        key = REQUIRED.get(instruction.opcode)
-        if key is None:
+        if (key := REQUIRED.get(instruction.opcode)) is None:
             _ = instruction.attributes if is_short else None
             continue
         if key in instruction.attributes:
@@ -255,8 +253,7 @@ def _check_entry(module: Module) -> None:
     computation is the entry then, unless the header promises another.
     """
     header = module.header
-    promised = _describe_promise(header)
-    if not promised:
+    if not (promised := _describe_promise(header)):
         return
     if not module.entry.is_entry and not _fits(module.entry, header):
         source = module.source

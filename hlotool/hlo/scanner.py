@@ -74,13 +74,11 @@ class Scanner:
     def skip_blanks(self) -> None:
         """Step over white space and comments."""
         while self.text[self.pos : self.pos + 1] in _BLANK_OR_SLASH:
-            match = _BLANKS.match(self.text, self.pos, self.end)
-            if match:
+            if match := _BLANKS.match(self.text, self.pos, self.end):
                 self.pos = match.end()
             if not self.text.startswith("/*", self.pos, self.last_comment):
                 return
-            closed = self.text.find("*/", self.pos + 2, self.end)
-            if closed < 0:
+            if (closed := self.text.find("*/", self.pos + 2, self.end)) < 0:
                 self.last_comment = self.pos
                 return
             self.pos = closed + 2
@@ -115,8 +113,7 @@ class Scanner:
 
     def accept_match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Step over a match of `pattern` at the cursor, or return None."""
-        match = pattern.match(self.text, self.pos, self.end)
-        if match:
+        if match := pattern.match(self.text, self.pos, self.end):
             self.pos = match.end()
         return match
 
@@ -129,8 +126,7 @@ class Scanner:
         """Step over blanks and a match of `pattern`; return its text or raise."""
         start = self.pos
         self.skip_blanks()
-        match = self.accept_match(pattern)
-        if match is None:
+        if (match := self.accept_match(pattern)) is None:
             self.pos = start
             self.fail_expected(what)
         return match.group()
@@ -149,8 +145,7 @@ class Scanner:
 
     def expect_count(self, what: str) -> int:
         """Step over an integer that is not negative."""
-        number = self.expect_integer(what)
-        if number < 0:
+        if (number := self.expect_integer(what)) < 0:
             self.fail(f"{what} cannot be negative", self.pos - len(str(number)), self.pos)
         return number
 
@@ -159,8 +154,7 @@ class Scanner:
         before = self.pos
         self.skip_blanks()
         start = self.pos
-        match = self.accept_match(_QUOTED)
-        if match is None:
+        if (match := self.accept_match(_QUOTED)) is None:
             if self.peek() in {'"', "'"}:
                 self.fail(f"the string of {what} is never closed", start, start + 1)
             self.pos = before
@@ -212,8 +206,7 @@ class Scanner:
         depth = 0
         at = opened
         while True:
-            match = marks.search(self.text, at, self.end)
-            if match is None:
+            if (match := marks.search(self.text, at, self.end)) is None:
                 hint = TRUNCATED if self.end == len(self.text) else ""
                 self.fail(f"{what} is never closed", opened, opened + 1, hint)
             found = match.group()

@@ -107,8 +107,7 @@ class ArrayShape(Struct, frozen=True):
         bits = DTYPE_BITS.get(self.dtype)
         if count is None or bits is None:
             return None
-        layout = self.layout
-        if layout is not None and layout.element_bits:
+        if (layout := self.layout) is not None and layout.element_bits:
             return (count * layout.element_bits + 7) // 8
         return count * ((bits + 7) // 8)
 

@@ -144,8 +144,7 @@ def _parse_tuple(scanner: Scanner) -> TupleShape:
 
 def _parse_array(scanner: Scanner) -> ArrayShape:
     start = scanner.pos
-    dtype = scanner.expect_match(_DTYPE, "a shape")
-    if dtype not in DTYPE_BITS:
+    if (dtype := scanner.expect_match(_DTYPE, "a shape")) not in DTYPE_BITS:
         scanner.fail(f"unknown element type {dtype!r}", start, scanner.pos)
     if not scanner.accept_token("["):
         scanner.fail_expected(f"'[' after the element type {dtype!r}")
@@ -154,8 +153,7 @@ def _parse_array(scanner: Scanner) -> ArrayShape:
     dynamic = tuple(number for number, (_, is_dynamic) in enumerate(dimensions) if is_dynamic)
     if not is_countable(dims):
         scanner.fail("the array has more elements than 64 bits can count", start, scanner.pos)
-    opens = scanner.accept_match(_LAYOUT_OPENS)
-    if opens:
+    if opens := scanner.accept_match(_LAYOUT_OPENS):
         scanner.pos = opens.end() - 1
     layout = parse_layout(scanner, len(dims)) if opens else None
     return ArrayShape(dtype, dims, layout, dynamic)
@@ -164,8 +162,7 @@ def _parse_array(scanner: Scanner) -> ArrayShape:
 def _parse_dimension(scanner: Scanner) -> tuple[int, bool]:
     """Read one dimension: its size or bound, and whether it is dynamic."""
     scanner.skip_blanks()
-    match = scanner.accept_match(_DIMENSION)
-    if match is None:
+    if (match := scanner.accept_match(_DIMENSION)) is None:
         scanner.fail_expected("a dimension")
     bounded, size = match.groups()
     return (int(size), bounded is not None) if size else (UNBOUNDED, True)
@@ -213,13 +210,11 @@ class ShapeCache(dict[str, Shape]):
         begun: list[list[Shape]] = [[]]
         pos = 0
         while pos < len(text):
-            step = _STEP.match(text, pos)
-            if step is None:
+            if (step := _STEP.match(text, pos)) is None:
                 return None
             opened, array_text, closed = step.groups()
             begun.extend([] for _ in opened)
-            array = self.find(array_text)
-            if array is not None:
+            if (array := self.find(array_text)) is not None:
                 begun[-1].append(array)
             if (array_text and array is None) or not len(closed) < len(begun) < MOST_NESTED:
                 return None
@@ -232,8 +227,7 @@ class ShapeCache(dict[str, Shape]):
 
     def _read_array(self, text: str) -> ArrayShape | None:
         """Read an array with fixed dimensions; None for any other."""
-        match = _ARRAY.fullmatch(text)
-        if match is None:
+        if (match := _ARRAY.fullmatch(text)) is None:
             return None
         dtype, sizes, layout_text = match.groups()
         dims = tuple(map(int, sizes.split(","))) if sizes else ()

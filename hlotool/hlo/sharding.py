@@ -289,8 +289,7 @@ class _Segments:
         while rest:
             size, stride = rest.pop()
             pieces = (_share(each, size, stride) for each in self._free)
-            piece = next(filter(None, pieces), None)
-            if piece is None:
+            if (piece := next(filter(None, pieces), None)) is None:
                 return None
             found.insert(0, piece)
             if piece.size < size:

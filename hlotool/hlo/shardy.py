@@ -58,8 +58,7 @@ def find_sdy_shardings(text: str, meshes: Mapping[str, Mesh]) -> list[Sharding]:
     """
     found = []
     for match in re.finditer(_SHARDING, text):
-        mesh = meshes.get(match["quoted"] or match["name"])
-        if mesh is None:
+        if (mesh := meshes.get(match["quoted"] or match["name"])) is None:
             return []
         dims = re.findall(_DIM, match["dims"])
         more = {f"{word}_axes": _read_axes(axes) for word, axes in re.findall(_MORE, match["more"])}
@@ -118,8 +117,7 @@ def scan_mlir(text: str) -> MlirProgram:
     Attributes are `sdy.sharding = #sdy.sharding<…>` and `jax.result_info = "name"`.
     """
     meshes = find_meshes(text)
-    main = re.search(_MAIN, text)
-    if main is None:
+    if (main := re.search(_MAIN, text)) is None:
         return MlirProgram(meshes)
     begin, end = main.start(), text.find("\n", main.start())
     before, _, after = text[begin : end if end >= 0 else len(text)].rpartition(") -> ")
@@ -167,8 +165,7 @@ def write_propagated(text: str) -> str:
     it begins with. Types of elements are left out. '' where no value has a sharding.
     """
     writer = _Writer(text)
-    program = scan_mlir(text)
-    for number, one in enumerate(program.arguments):
+    for number, one in enumerate(scan_mlir(text).arguments):
         writer.add(f"%arg{number}", f"parameter({number})", one.dims, one.sharding, (one.name, ""))
     for match in re.finditer(_OPERATION, text):
         writer.add_operation(match["name"], match["opcode"], match["rest"])

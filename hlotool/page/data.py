@@ -173,7 +173,6 @@ class _Model:
         returned = entry.root.operands if entry.root.opcode == "tuple" else (entry.root,)
         homes = [one for one, *_ in entry.parameter_arrays()]
         homes += [one for one in returned for _ in one.shape.leaves()]
-        rows = (*found.parameters, *found.results)
         return _columns(
             {
                 "instruction": self.names[home.full_name],
@@ -181,7 +180,7 @@ class _Model:
                 "spec": self.word(row.spec_text),
                 "copies": row.copies,
             }
-            for home, row in zip(homes, rows, strict=True)
+            for home, row in zip(homes, (*found.parameters, *found.results), strict=True)
         )
 
     def _find_problem(self) -> str:
@@ -315,8 +314,7 @@ class _Model:
         return taken
 
     def _write_attributes(self, one: Instruction) -> str:
-        text = next(list_plain_texts(one.computation, (one,)))
-        if text is None:
+        if (text := next(list_plain_texts(one.computation, (one,)))) is None:
             held = (item for item in one.attributes.items() if item[0] != "metadata")
             text = ", ".join(f"{key}={each}" for key, each in held)
         return f"{one.literal[:_LONGEST]}\n{text.strip(', ')[:_LONGEST]}".rstrip()
@@ -338,11 +336,9 @@ class _Model:
 
     def _describe_times(self, begins: Mapping[str, float]) -> Json | None:
         """Return when each step begins on the modelled clock, and the last ends; None without."""
-        timed = self.program.step_time
-        if timed is None or not self.step_count:
+        if (timed := self.program.step_time) is None or not self.step_count:
             return None
-        steps = self.instructions[: self.step_count]
-        names = (one.full_name if one else "" for one in steps)
+        names = (one.full_name if one else "" for one in self.instructions[: self.step_count])
         found = [round(now, 12) for now in list_begins(begins, names)]
         found.append(max(found[-1], timed.duration.total))
         return {"begins": found, "is_timed": timed.is_timed}

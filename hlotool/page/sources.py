@@ -37,8 +37,7 @@ def read_sources(module: Module | None, folder: str) -> tuple[Excerpt, ...]:
     """Return the lines that instructions name, with five around each; 200 kB at most."""
     named: dict[str, set[int]] = defaultdict(set)
     for one in module.instructions() if module else ():
-        place = one.source_location()
-        if place and place.file and place.line:
+        if (place := one.source_location()) and place.file and place.line:
             named[place.file].update(range(place.line - _AROUND, place.line + _AROUND + 1))
     paths = {each: each.replace("\\", "/").split("/")[::-1] for each in named}
     files = list(_list_files(Path(folder), {parts[0] for parts in paths.values()}))

@@ -121,8 +121,7 @@ class KernelNames:
                 return "collectives"
             return "copies" if name in roles.copies else "unknown"
 
-        known = [at for at, place in enumerate(found) if place is not None]
-        if not known:
+        if not (known := [at for at, place in enumerate(found) if place is not None]):
             return
         first, last = found[known[0]] or 0, found[known[-1]] or 0
         while first and not is_apart(first - 1):

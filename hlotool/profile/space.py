@@ -189,8 +189,7 @@ class Tables:
             # A whole line of HLO is the name of events on TPU.
             if name:
                 self._names[one.id] = found[1] if found and name.startswith("%") else name
-            marks = self._read(one.stats, _NO_MARKS)
-            if marks is not _NO_MARKS:
+            if (marks := self._read(one.stats, _NO_MARKS)) is not _NO_MARKS:
                 self._marks[one.id] = marks
 
     def walk(self, line: Line) -> Iterator[tuple[str, Marks, int, int]]:
@@ -215,8 +214,7 @@ class Tables:
                 if text := self._text(stat):
                     found[field] = text
             elif field is not None:
-                is_unsigned = stat.HasField("uint64_value")
-                value = stat.uint64_value if is_unsigned else stat.int64_value
+                value = stat.uint64_value if stat.HasField("uint64_value") else stat.int64_value
                 found[field] = value & _ALL_BITS
         return replace(known, **found) if found else known
 
@@ -314,8 +312,7 @@ def list_programs(space: Space) -> Iterator[ProfiledProgram]:
 def make_program(path: str, label: Label, data: bytes) -> ProfiledProgram:
     """Return a program; the error of a broken proto is met by who reads it."""
     roles = Roles()
-    head = find_proto_head(data)
-    if head is not None:
+    if (head := find_proto_head(data)) is not None:
         label = Label(head.module_name, label.program)
         with suppress(InputError, DecodeError):
             roles = _find_roles(decode_module(data, head, "").module)

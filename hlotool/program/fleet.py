@@ -96,8 +96,7 @@ def measure_members(members: Sequence[Member], context: FleetContext) -> list[Me
     measured = iter(_measure([each for each in members if each.key not in known], context))
     rows = []
     for each in members:
-        found = known.get(each.key)
-        if found is None:
+        if (found := known.get(each.key)) is None:
             rows.append(next(measured))
         else:  # it may lie elsewhere now
             row = replace(found.row, path=each.chosen.path, place=each.place, folder=each.folder)
@@ -234,8 +233,7 @@ def measure_program(
             is_estimate=figures.estimated is not None,
             is_memory_lower_bound=bool(figures.estimated and figures.estimated.is_lower_bound),
         )
-    runs = program.measured_runs
-    if runs is not None:
+    if (runs := program.measured_runs) is not None:
         row = replace(row, measured_count=runs.step_count, measured_seconds=runs.step_seconds)
     if program.module is None:
         return row
@@ -387,8 +385,7 @@ class RowCache:
 
     def add(self, key: str, row: ProgramRow, notes: tuple[str, ...]) -> None:
         """Add a row to the end of the file."""
-        line = to_builtins(CachedRow(key, row, notes))
-        self._write(json.dumps(line).encode() + b"\n")
+        self._write(json.dumps(to_builtins(CachedRow(key, row, notes))).encode() + b"\n")
 
     def _write(self, line: bytes) -> None:
         try:

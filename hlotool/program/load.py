@@ -157,8 +157,7 @@ def note_chip(program: Program) -> str:
 
 def _note_open_end(module: Module | None, assignment: BufferAssignment) -> str:
     """Say what may be missing; allocations may not where each array of the module has one."""
-    open_end = assignment.open_end
-    if open_end is None:
+    if (open_end := assignment.open_end) is None:
         return ""
     if open_end.what == "allocations" and module:
         from hlotool.analysis.dataflow.schedule import find_problem  # noqa: PLC0415  rare

@@ -178,8 +178,7 @@ def _stands_in(text: str, one: ListedBuffer) -> bool:
     name = find_instruction(one.label)
     if one.op_name:
         # A tuple's shape stands in a text with the layouts between.
-        is_there = shape.startswith("(") or shape in text
-        return is_there and f'op_name="{one.op_name}"' in text
+        return (shape.startswith("(") or shape in text) and f'op_name="{one.op_name}"' in text
     if name:
         return f"{name} = {shape}" in text
     return bool(shape) and shape in text
@@ -236,8 +235,7 @@ def suspect(message: OutOfMemory, need: ProgramNeed | None) -> Suspicion | None:
     requested, available = message.requested, message.available
     is_excluded = is_far_smaller(message, need)
     distance = measure_distance(message, need)
-    asked_bytes = requested.bytes if requested else 0
-    most = _UNSEEN_BYTES + (1 - _LEAST_SHARE) * asked_bytes
+    most = _UNSEEN_BYTES + (1 - _LEAST_SHARE) * (requested.bytes if requested else 0)
     is_other = distance is not None and distance > most
     fits: bool | None = None
     if available is not None and need.allocated_bytes <= available.bytes:

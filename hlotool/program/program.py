@@ -260,8 +260,7 @@ class Program:
     ) -> _Held:
         """Return the record that holds metrics, or a list; `unknown` where nothing tells."""
         find = where[path]
-        is_told = self.module is not None or path in _NEED_NO_MODULE
-        return find(self) if is_told else unknown
+        return find(self) if self.module is not None or path in _NEED_NO_MODULE else unknown
 
     # What runs in it, and what that costs.
 
@@ -435,8 +434,7 @@ class Program:
 
     def list_holders(self, most: int | None = None) -> tuple[BufferRow, ...]:
         """Return the largest of `peak_rows`, at most so many, without working out the others."""
-        report = self.memory
-        if report is None or report.figures.peak.position is None:
+        if (report := self.memory) is None or report.figures.peak.position is None:
             return ()
         from hlotool.analysis.memory.rows import rows_at
 
@@ -461,8 +459,7 @@ class Program:
 
     def find_peak_holdings(self) -> Sequence[Holding]:
         """Return what holds memory in space 0 at its peak, not described; nothing as above."""
-        report = self.memory
-        if report is None or report.figures.peak.position is None:
+        if (report := self.memory) is None or report.figures.peak.position is None:
             return ()
         from hlotool.analysis.memory.memory_map import list_holdings
 
@@ -478,8 +475,7 @@ class Program:
     @cached_property
     def donation_savings(self) -> Sequence[DonationRow]:
         """The same, with what each saves where something says when values live."""
-        report = self.memory
-        if report is None:
+        if (report := self.memory) is None:
             return self.donations
         from hlotool.analysis.memory.reduction_plan import add_savings
 
@@ -620,8 +616,7 @@ class Program:
         """Return a report with the causes of its collectives."""
         from hlotool.analysis.shardings.rows import describe_move
 
-        found = self.find_reshards(mesh, report)
-        rows = zip(report.rows, found, strict=True)
+        rows = zip(report.rows, self.find_reshards(mesh, report), strict=True)
         told = (replace(row, cause=one.cause, moves=describe_move(one)) for row, one in rows)
         return replace(report, rows=tuple(told))
 

@@ -51,8 +51,7 @@ def parse_debug_options(source: Source) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     path: list[str] = []
     for line in source.text.splitlines():
-        match = _LINE.fullmatch(line)
-        if match is None:
+        if (match := _LINE.fullmatch(line)) is None:
             if line.strip() == "}" and path:
                 path.pop()
         elif match["opens"]:
@@ -274,8 +273,7 @@ def _ask_before(module: Module, file: DumpFile, *, with_results: bool) -> Witnes
     """Read the entry of the text before optimization, without what it calls."""
     from hlotool.analysis.shardings.witness import ask_module  # noqa: PLC0415
 
-    line = _read_head(module, file)
-    if not line:
+    if not (line := _read_head(module, file)):
         return None
     source = file.read()
     if not with_results:
@@ -340,8 +338,7 @@ def read_pass_texts(chosen: Input) -> PassTexts:
     from hlotool.analysis.shardings.partitioned import PassTexts  # noqa: PLC0415
     from hlotool.hlo.shardy import write_propagated  # noqa: PLC0415
 
-    text = chosen.module
-    if text is None or text.part:
+    if (text := chosen.module) is None or text.part:
         return PassTexts()
     files = siblings.find_partitioning(text.raw_path, text.budget)
     modules: list[Module | None] = [None, None]

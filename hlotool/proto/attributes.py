@@ -25,8 +25,7 @@ _LAST_INDEX: Final = "index_vector_dim"  # the one field that is no list
 
 def list_own_attributes(node: Node, shapes: values.ShapeTexts) -> list[str]:
     """Return the attributes that belong to the opcode of an instruction, but what it calls."""
-    writers = ATTRIBUTES.get(node.opcode)
-    if not writers:
+    if not (writers := ATTRIBUTES.get(node.opcode)):
         return []
     return [text for list_attribute in writers for text in list_attribute(node, shapes)]
 

@@ -231,8 +231,7 @@ class _Values:
 
         Raises InputError if nothing defines it. Protos of old compilers name the instruction.
         """
-        buffer = self.buffers.get(number)
-        if buffer is None:
+        if (buffer := self.buffers.get(number)) is None:
             raise InputError(
                 f"{self.file}: an allocation has value {number}, which does not exist."
             )

@@ -130,8 +130,7 @@ def find_proto_head(data: bytes) -> ProtoHead | None:
     module  := 0x0A length name ( 0x12 | 0x1A )   fields 1, and 2 or 3, of HloModuleProto
     """
     try:
-        found = _find_module(data, 0)
-        if found is None:
+        if (found := _find_module(data, 0)) is None:
             length, begin = read_varint(data, 0, len(data))
             found = _find_module(data, begin) if length else None
             return found and ProtoHead(found.module_name, found.depth, begin, begin + length)

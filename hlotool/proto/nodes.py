@@ -128,8 +128,7 @@ def _get_callee(
     blocks: dict[int, Block], number: int, proto: HloInstructionProto, name: str
 ) -> Block:
     """Return the computation of an id; it stands before the one that calls it."""
-    block = blocks.get(number)
-    if block is None:
+    if (block := blocks.get(number)) is None:
         raise InputError(
             f"{name}: {proto.name!r} calls a computation by the id {number}; no earlier one "
             "has that id."
@@ -176,8 +175,7 @@ def _list_callees(block: Block) -> list[Block]:
         _push_callees(node, seen, stack)
         while stack:
             callee, rest = stack[-1]
-            inner = next(rest, None)
-            if inner is None:
+            if (inner := next(rest, None)) is None:
                 stack.pop()
                 ordered.append(callee)
             else:

@@ -70,8 +70,7 @@ def find_entry_shardings(data: bytes) -> EntryShardings | None:
 
     None for anything else than the proto of a module, and for one that is broken.
     """
-    head = find_proto_head(data)
-    if head is None:
+    if (head := find_proto_head(data)) is None:
         return None
     begin, end = head.begin, len(data) if head.end is None else head.end
     found: dict[int, list[str]] = {_RESULT: [], _PARAMETERS: []}
@@ -92,8 +91,7 @@ def _render_end(sharding: pb.OpSharding) -> str:
     """Return the group of shardings and the metadata."""
     text = ""
     if sharding.is_shard_group:
-        word = _GROUP_WORDS.get(sharding.shard_group_type, "")
-        text = f" {word} {sharding.shard_group_id}"
+        text = f" {_GROUP_WORDS.get(sharding.shard_group_type, '')} {sharding.shard_group_id}"
     if len(sharding.metadata) == 1:
         return f"{text} metadata={{{render_metadata(sharding.metadata[0])}}}"
     if sharding.metadata:

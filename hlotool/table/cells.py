@@ -283,8 +283,7 @@ class _GroupTable(Struct, frozen=True):
     def _share(self, cell: _Cell) -> tuple[_Cell, ...]:
         """Return the cell of a share, or none where one of the sums is a share already."""
         told = [field for field in self.grouping.summed if field == self.grouping.measured]
-        is_told = any(field.unit is Unit.PERCENT for field in told)
-        return () if is_told else (cell,)
+        return () if any(field.unit is Unit.PERCENT for field in told) else (cell,)
 
     def _walk(self, groups: Sequence[Group], depth: int) -> Iterator[tuple[str, ...]]:
         """Write groups and, below each, the groups it consists of; as deep as --by is long."""
@@ -300,11 +299,10 @@ class _GroupTable(Struct, frozen=True):
 
     def _write_group(self, group: Group, label: str) -> tuple[str, ...]:
         pairs = zip(group.sums, self.grouping.summed, strict=True)
-        sums = [_write_sum(total, field, self.units) for total, field in pairs]
         return (
             label,
             f"{group.count:,}",
-            *sums,
+            *[_write_sum(total, field, self.units) for total, field in pairs],
             *self._share(format_value(group.share, Unit.PERCENT)),
         )
 

@@ -39,8 +39,7 @@ def render_comment(document: Document, selections: Sequence[Selection], units: s
     folded = []
     for selection in details:
         name = f"**{quote_markdown(selection.row_list.title or selection.row_list.name)}**"
-        table = _fit_table(selection, units, free - len(name) - 4)
-        if table:
+        if table := _fit_table(selection, units, free - len(name) - 4):
             folded.append(f"{name}\n\n{table}")
             free -= len(folded[-1]) + 2
     for note in notes:

@@ -65,8 +65,7 @@ def render_json(
 
 def count_rows(selection: Selection) -> int:
     """Return how many rows, or groups, there are, also those that a limit left out."""
-    grouping = selection.grouping
-    if grouping is None:
+    if (grouping := selection.grouping) is None:
         return selection.rows_total
     return len(grouping.groups) + (grouping.rest.count if grouping.rest else 0)
 
@@ -138,8 +137,7 @@ def _write_cell(value: object) -> str:
 
 def flat_fields(selection: Selection) -> tuple[Field, ...]:
     """Return the columns of `flat_rows`, in order."""
-    grouping = selection.grouping
-    if grouping is None:
+    if (grouping := selection.grouping) is None:
         return selection.columns
     return (*grouping.by, COUNT, *grouping.summed, *_OF_GROUPS)
 

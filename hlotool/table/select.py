@@ -110,8 +110,7 @@ def _choose_columns(row_list: RowList, query: Query) -> tuple[Field, ...]:
     if query.keeps_below:
         chosen += [field for field in row_list.fields if field.is_below and field.in_table]
     removed = {field.name for sign, field in named if sign == "-"}
-    by_name = {field.name: field for field in chosen if field.name not in removed}
-    return tuple(by_name.values())
+    return tuple({field.name: field for field in chosen if field.name not in removed}.values())
 
 
 def _sum_columns(selection: Selection) -> tuple[Total, ...]:
@@ -149,8 +148,7 @@ def sort_rows(row_list: RowList, rows: Sequence[object], sort: str) -> Sequence[
     Unknown values come last in either direction, but where the field names another that
     counts in its place, `total_from`, that one decides. Equal rows are ordered by the key field.
     """
-    keys = sort_keys(row_list, sort)
-    if not keys:
+    if not (keys := sort_keys(row_list, sort)):
         return rows
     ordered = list(rows)
     # Stable sorts, the last key first: each key may rise or fall.
@@ -175,8 +173,7 @@ def _sort_once(
     known: list[tuple[object, object]] = []
     unknown: list[object] = []
     for row in rows:
-        value = read(row)
-        if value is None and read_instead is not None:
+        if (value := read(row)) is None and read_instead is not None:
             value = read_instead(row)
         if value is None or isinstance(value, Various) or not isinstance(value, kinds):
             unknown.append(row)
@@ -205,8 +202,7 @@ def _group(selection: Selection, query: Query) -> Grouping:
     """
     row_list, rows = selection.row_list, selection.rows
     by = tuple(field for _, field in parse_names(query.by, "--by", row_list.fields))
-    divider = find_divider(row_list, rows)
-    if divider is not None:
+    if (divider := find_divider(row_list, rows)) is not None:
         by = (divider, *(field for field in by if field.name != divider.name))
     names = {field.name for field in by}
     summed = _choose_summed(selection, query, names)

@@ -95,8 +95,7 @@ def divide_rows(
     row_list: RowList, rows: Sequence[object]
 ) -> Iterator[tuple[str, Sequence[object]]]:
     """Yield the parts of rows that add up, in order, each with what it is: `space 1`."""
-    field = find_divider(row_list, rows)
-    if field is None:
+    if (field := find_divider(row_list, rows)) is None:
         yield "", rows
         return
     parts = group_by(rows, field.getter())

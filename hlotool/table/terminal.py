@@ -349,8 +349,7 @@ def render_markdown(document: Document, selections: Sequence[Selection], units: 
     """Return the prose as paragraphs and every row list as a table."""
     blocks = _quote_prose(document.lines, units)
     for selection in selections:
-        above = document.above.get(selection.row_list.name)
-        if above is not None:
+        if (above := document.above.get(selection.row_list.name)) is not None:
             blocks += _quote_prose(above, units)
         elif selection.row_list.title and len(selections) > 1:
             blocks.append(f"**{quote_markdown(selection.row_list.title)}**")

@@ -104,8 +104,7 @@ def _format(field: Field, value: object, record: object, units: str) -> str:
         value = getattr(record, field.null_from)
     if value is None:
         return field.null_text
-    unit = field.unit
-    if unit is Unit.MEASURE:
+    if (unit := field.unit) is Unit.MEASURE:
         unit = getattr(record, "unit", Unit.RATIO)
     if field.shown is not None and not isinstance(value, Range | Various):
         value = field.shown(record)  # which a folded row, that has no value of its own, is not
@@ -190,8 +189,7 @@ def _format_range(value: Range, unit: Unit, units: str, *, is_signed: bool) -> s
 
 def _format_list(value: Sequence[object], units: str) -> str:
     """Return the items with commas between; of lists, as XLA prints groups: {{0,1},{2,3}}."""
-    groups = [one for one in value if isinstance(one, tuple | list)]
-    if not groups:
+    if not (groups := [one for one in value if isinstance(one, tuple | list)]):
         return ", ".join(format_value(item, Unit.LIST, units) for item in value)
     inner = [",".join(format_value(item, Unit.LIST) for item in group) for group in groups]
     return "{" + ",".join(f"{{{group}}}" for group in inner) + "}"

@@ -61,8 +61,7 @@ def shorten_list(text: str) -> str:
     >>> shorten_list("a, b and 3 more"), shorten_list("a, b"), shorten_list("a")
     ('a and 4 more', 'a and 1 more', 'a')
     """
-    found = _LISTED.fullmatch(text)
-    if found is None:
+    if (found := _LISTED.fullmatch(text)) is None:
         return text
     return f"{found['one']} and {found['others'].count(',') + int(found['rest'] or 0)} more"
 
@@ -110,10 +109,9 @@ def _find_alike(wrong: str, known: Collection[str]) -> list[str]:
     """Return the names that are spelled nearly so, the nearest first."""
     from difflib import SequenceMatcher, get_close_matches  # noqa: PLC0415  only an error needs it
 
-    found = get_close_matches(wrong, known, n=_CANDIDATES, cutoff=_LEAST)
     alike = (
         one
-        for one in found
+        for one in get_close_matches(wrong, known, n=_CANDIDATES, cutoff=_LEAST)
         if one[:1] == wrong[:1]
         or SequenceMatcher(None, one, wrong).ratio() >= _LEAST_OF_ANOTHER_LETTER
     )
@@ -215,8 +213,7 @@ _MOST_LISTED = 12  # names shown when none is near
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return a hint that lists the names nearest to a wrong one."""
     names = list(known)
-    near = find_near(name, names)
-    if near:
+    if near := find_near(name, names):
         return f"did you mean {join_words(near, 'or')}?"
     if len(names) == 1:
         return f"known: {names[0]}"
@@ -226,11 +223,9 @@ def suggest(name: str, known: Iterable[str]) -> str:
 def suggest_field(name: str, fields: Iterable[Field]) -> str:
     """Return a hint about a name that is no field: its new name, or what has one like it."""
     known = {field.name: field.title for field in fields}
-    new = find_new(name, known)
-    if new is not None:
+    if (new := find_new(name, known)) is not None:
         return say_renamed(name, new)
-    meant = [one for one in read_table().meant.get(name, ()) if one in known]
-    if meant:
+    if meant := [one for one in read_table().meant.get(name, ()) if one in known]:
         return f"did you mean {join_words(meant, 'or')}?"
     near = {} if find_near(name, known) else find_near(name.replace("_", " "), known.values())
     return suggest(name, (one for one, title in known.items() if not near or title in near))
@@ -270,8 +265,7 @@ def settle_names(
     renamed: dict[str, str] = {}
 
     def settle(found: re.Match[str]) -> str:
-        name = found["name"]
-        if name is None or name in known:
+        if (name := found["name"]) is None or name in known:
             return found[0]
         older = find_new(name, known) if reads_older else None
         names = headings.get(name) or ([older] if older else [])

@@ -150,8 +150,7 @@ class DeviceGroups(Struct, frozen=True):
         """
         if self.has_pairs or not self.is_known or not self.is_counted:
             return None
-        inside = self._find_printed_steps()
-        if inside is None:
+        if (inside := self._find_printed_steps()) is None:
             return None
         if self.mode in {"cross_replica", "cross_replica_and_partition"}:
             inside = [(size, step * self.num_partitions) for size, step in inside]
@@ -160,8 +159,7 @@ class DeviceGroups(Struct, frozen=True):
         return join(sorted(inside, key=itemgetter(1), reverse=True))
 
     def _find_printed_steps(self) -> list[Step] | None:
-        printed = self.printed
-        if printed is None or printed.is_everybody:
+        if (printed := self.printed) is None or printed.is_everybody:
             return [(self._universe(), 1)] if self._universe() > 1 else []
         if printed.iota is not None:
             order = order_iota(printed.iota)
@@ -228,8 +226,7 @@ class GroupReader:
             key = _TARGET if mode == "cross_slice" else _SEND_PAIRS
             text = operation.frontend_attributes().get(key, "")
         else:
-            is_permute = kind == "collective-permute"
-            key = "source_target_pairs" if is_permute else "replica_groups"
+            key = "source_target_pairs" if kind == "collective-permute" else "replica_groups"
             text = operation.attributes.get(key, "")
         known = text, mode, kind
         if known not in self._known:
@@ -433,7 +430,6 @@ def _find_pair_problem(pairs: Pairs, universe: int, mode: GroupMode) -> str | No
         return f"names {noun} {outside:,}, but ids end at {universe - 1:,}"
     for side, verb in enumerate(("sends", "receives")):
         counted = Counter(pair[side] for pair in pairs)
-        twice = [one for one, times in counted.items() if times > 1]
-        if twice:
+        if twice := [one for one, times in counted.items() if times > 1]:
             return f"{noun} {min(twice):,} {verb} twice"
     return None

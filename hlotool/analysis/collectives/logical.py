@@ -107,8 +107,7 @@ def fold_collectives(
     alone: list[LogicalCollective] = []
     fused: list[FusedCollective] = []
     for operation in notes.transfers:
-        place = places.get(operation.computation)
-        if place is None:
+        if (place := places.get(operation.computation)) is None:
             continue
         if place.wrapper is not None and place.wrapper.opcode == "fusion":
             fused.append(FusedCollective(operation, place.wrapper))
@@ -205,8 +204,7 @@ class Notes:
 
     def take_receive(self, send: Instruction) -> list[Instruction]:
         """Take the first recv that is left where a send meets one, with its done."""
-        waiting = self.receives.get(_meet(send))
-        if not waiting:
+        if not (waiting := self.receives.get(_meet(send))):
             return []
         receive = waiting.popleft()
         return [receive, *self.follow(receive)[:1]]
@@ -308,8 +306,7 @@ def _split(parts: Iterable[FusedCollective], *, is_named: bool) -> list[Chain]:
 def _find_role(body: Computation) -> str | None:
     """Tell from the marker in a body whether it starts or ends a transfer."""
     calls = (one for one in body.instructions if one.opcode == "custom-call")
-    roles = (_ROLES.get(one.custom_call_target) for one in calls)
-    return next(filter(None, roles), None)
+    return next(filter(None, (_ROLES.get(one.custom_call_target) for one in calls)), None)
 
 
 def choose_kind(one: LogicalCollective, group_size: int | None) -> str:
@@ -347,8 +344,7 @@ def _list_results(operation: Instruction) -> Sequence[Instruction]:
 
 def _is_scattered(result: Instruction, group_size: int) -> bool:
     """Whether only this device's shard of a result is used."""
-    slicing = _find_slice(result)
-    if slicing is None:
+    if (slicing := _find_slice(result)) is None:
         return False
     whole, part = slicing.operands[0].shape, slicing.shape
     if not (isinstance(whole, ArrayShape) and isinstance(part, ArrayShape)):

@@ -108,8 +108,7 @@ class Links(Struct, frozen=True):
             return None
         if not sent_bytes and (self.inside or self.between):
             return Fraction()
-        link = self._choose(interconnect, span)
-        if link is None:
+        if (link := self._choose(interconnect, span)) is None:
             return None
         is_torus = self.torus is not None and link is self.inside and not link.is_as_given
         axes = self.torus.count_axes(group_size) if self.torus and is_torus else 1

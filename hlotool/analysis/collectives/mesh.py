@@ -90,8 +90,7 @@ class ExtentFinder:
 
     def find(self, groups: DeviceGroups) -> Extent:
         """Return the axes and the span of a collective's groups or pairs."""
-        known = self._known.get(id(groups))
-        if known is None:
+        if (known := self._known.get(id(groups))) is None:
             steps = groups.find_steps() if groups.problem is None else None
             extent = self._look_at(groups) if steps is None else self._follow(groups, steps)
             self._known[id(groups)] = known = groups, extent
@@ -99,8 +98,7 @@ class ExtentFinder:
 
     def _follow(self, groups: DeviceGroups, steps: Order) -> Extent:
         """Return the extent of groups that follow strides, without listing their devices."""
-        axes = self._name_printed(groups)
-        if axes is None and self._finder is not None:
+        if (axes := self._name_printed(groups)) is None and self._finder is not None:
             axes = self._finder.find_strided_axes(steps)
             if axes is None and (expanded := groups.expand()) is not None:
                 axes = self._finder.find_axes(expanded)
@@ -122,8 +120,7 @@ class ExtentFinder:
             # No node holds devices of two slices.
             never_stays = per_node is not None and groups.mode == "cross_slice"
             return Extent(None, None, "inter-node" if never_stays else None)
-        axes = self._name_printed(groups)
-        if axes is None and self._finder is not None:
+        if (axes := self._name_printed(groups)) is None and self._finder is not None:
             find = self._finder.find_pair_axes
             axes = find(pairs) if pairs else self._finder.find_axes(expanded)
         span = None if per_node is None else measure_span(pairs or expanded, per_node)
@@ -211,8 +208,7 @@ def parse_mesh_axes(text: str) -> Mesh:
     """
     axes: list[MeshAxis] = []
     for part in text.split(","):
-        match = re.fullmatch(_AXIS, part)
-        if match is None:
+        if (match := re.fullmatch(_AXIS, part)) is None:
             raise UsageError(f"--mesh {text}: expected NAME=SIZE, as in data=4,model=2.")
         axes.append(MeshAxis(match[1], int(match[2])))
     if len({axis.name for axis in axes}) < len(axes):

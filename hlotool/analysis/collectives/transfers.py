@@ -183,13 +183,11 @@ def sent_share(kind: str, groups: DeviceGroups) -> ExactShare | None:
         return groups.sent_share()
     if kind == "send":  # between slices, nobody says what it is a part of
         return None if groups.mode == "cross_slice" else groups.sent_share() or WHOLE
-    size = groups.group_size
-    if size is None:
+    if (size := groups.group_size) is None:
         return None
     if kind == "ragged-all-to-all":
         return int(size > 1), 1
-    times = _SENT_SHARE.get(kind)
-    if times is None:
+    if (times := _SENT_SHARE.get(kind)) is None:
         return None
     return (times * (size - 1), size) if size > 1 else (0, 1)
 

@@ -199,15 +199,13 @@ def count_convolution_flops(
 
 
 def _read_labels(instruction: Instruction) -> DimLabels:
-    labels = instruction.dim_labels()
-    if labels is None:
+    if (labels := instruction.dim_labels()) is None:
         raise UnknownCostError("dim_labels= is missing")
     return labels
 
 
 def _group_count(instruction: Instruction, key: str) -> int:
-    count = instruction.integers(key)
-    if count and count[0] < 1:
+    if (count := instruction.integers(key)) and count[0] < 1:
         raise UnknownCostError(f"{key}= is less than 1")
     return count[0] if count else 1
 
@@ -315,8 +313,7 @@ def list_applications(instruction: Instruction) -> Applications:
 
 
 def _callee(instruction: Instruction, key: str) -> Computation:
-    callees = instruction.callees(key)
-    if not callees:
+    if not (callees := instruction.callees(key)):
         raise UnknownCostError(f"{instruction.opcode} has no computation {key}=")
     return callees[0]
 
@@ -345,8 +342,7 @@ def _run(key: str, count: Callable[[Instruction], int]) -> Callable[[Instruction
 def _apply_fusion(instruction: Instruction) -> Applications:
     """Run the body once. Of a custom fusion with a gather or scatter XLA counts nothing else."""
     body = _callee(instruction, "calls")
-    special = find_custom_body(instruction, body)
-    if special is None:
+    if (special := find_custom_body(instruction, body)) is None:
         return ((body, 1),)
     return _APPLICATIONS["scatter"](special) if special.opcode == "scatter" else ()
 

@@ -240,8 +240,7 @@ def weigh_flops(flops: int, products: TypedFlops, chip: Chip, vector_flops: int 
     flops -= vector_flops if chip.vector_flops_per_second else 0
     more = 0.0
     for name, count in products:
-        peak = find_peak(name, chip)
-        if peak is not None:
+        if (peak := find_peak(name, chip)) is not None:
             more += count * (chip.flops_per_second / peak - 1)
     return max(flops + round(more), round(vector), 0)
 

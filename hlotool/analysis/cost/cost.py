@@ -200,8 +200,7 @@ def _find_precision(product: Instruction) -> str | None:
         if isinstance(stated, Mapping):
             asked = str(stated.get("operand_precision", "")).lower()
             algorithm = str(stated.get("algorithm", "")).lower().removeprefix("alg_")
-    named = re.match(r"dot_(?:any_)?([a-z]+\d+)_.*?(_x\d+)?$", algorithm)
-    if named:
+    if named := re.match(r"dot_(?:any_)?([a-z]+\d+)_.*?(_x\d+)?$", algorithm):
         found = named[1] + (named[2] or "")
         return None if found in _USUAL else found
     levels = [one for one in _BY_PRECISION if one in re.findall(r"\w+", asked)]
@@ -291,8 +290,7 @@ def _array_bytes(shape: ArrayShape) -> int:
     """Return the bytes of one array; a token has none, an opaque value is a pointer."""
     if shape.dtype in {"token", "opaque"}:
         return _POINTER_BYTES if shape.dtype == "opaque" else 0
-    size = shape.unpadded_bytes
-    if size is None:
+    if (size := shape.unpadded_bytes) is None:
         raise UnknownCostError(f"the size of {shape} is unknown")
     return size + _DYNAMIC_SIZE_BYTES * len(shape.dims) if shape.dynamic else size
 

@@ -285,8 +285,7 @@ def _count_cudnn_attention(instruction: Instruction) -> tuple[int, bool]:
     config = instruction.find_config("cudnn_fmha_backend_config")
     if not isinstance(config, Mapping):
         raise UnknownCostError("the backend_config has no cudnn_fmha_backend_config")
-    scores = _read_numbers(config.get("intermediate_tensor_shape"), "dimensions")
-    *batch, queries, keys = scores
+    *batch, queries, keys = _read_numbers(config.get("intermediate_tensor_shape"), "dimensions")
     qk_size, v_size = (operand_shape(instruction, number).dims[-1] for number in (0, 2))
     mask = str(config.get("mask_type", ""))
     window = _read_number(config.get("sliding_window_length", 0))
@@ -333,8 +332,7 @@ def _sum_clamped(start: int, count: int, most: int) -> int:
     zeros = min(max(-start, 0), count)
     first = start + zeros
     rising = min(max(most - first, 0), count - zeros)
-    flat = count - zeros - rising
-    return rising * first + rising * (rising - 1) // 2 + flat * most
+    return rising * first + rising * (rising - 1) // 2 + (count - zeros - rising) * most
 
 
 # Returns flops, and whether they are an upper bound.

@@ -79,8 +79,7 @@ def measure_fusion_traffic(instruction: Instruction, sizes: Sizes) -> FusionTraf
 
 def expect_body(fusion: Instruction) -> Computation:
     """Return the computation of a fusion; raises UnknownCostError where there is none."""
-    body = fusion.callee()
-    if body is None:
+    if (body := fusion.callee()) is None:
         raise UnknownCostError("fusion has no computation")
     return body
 
@@ -301,8 +300,7 @@ class _TouchedReads:
                 so_far |= dict.fromkeys(operands)
                 continue
             for value in operands if len(operands) == 1 else dict.fromkeys(operands):
-                before = so_far.get(value, 0)
-                if before is not None:
+                if (before := so_far.get(value, 0)) is not None:
                     more = self._read_by(value, user, whole)
                     so_far[value] = None if more is None else before + more
 
@@ -327,8 +325,7 @@ class _TouchedReads:
 
     def _inside(self, fusion: Instruction, read: int) -> dict[Instruction, int]:
         """Return what a fusion inside the fusion reads of each of its operands."""
-        found = self._nested.get(fusion)
-        if found is None:
+        if (found := self._nested.get(fusion)) is None:
             found = self._nested[fusion] = {}
             body = expect_body(fusion)
             inside = _touch_body(body, read, self._sizes, self._depth + 1).read
@@ -346,8 +343,7 @@ def _is_in_place(root: Instruction, index: ShapeIndex, shape: ArrayShape) -> boo
     """
     if _find_updated(root, index, _BITCASTS):
         return True
-    found = _find_updated(root, index, _VIEWS)
-    if found is None:
+    if (found := _find_updated(root, index, _VIEWS)) is None:
         return False
     source, at = found
     return find_part(source.shape, at) == shape

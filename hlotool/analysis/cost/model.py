@@ -290,8 +290,7 @@ class CostModel:
     ) -> Cost:
         """Return the cost of the computations that control flow runs; without `trips`, once."""
         if instruction.opcode == "conditional":
-            branches = list_branches(instruction)
-            if not branches:
+            if not (branches := list_branches(instruction)):
                 return self._leave_out(instruction, UnknownCostError("conditional has no branches"))
             return largest_cost(totals[branch] for branch in branches)
         try:
@@ -481,8 +480,7 @@ def _choose_scope(module: Module) -> CostScope:
     The partitioner leaves its mark in the entry's name, and only a partitioned module is
     scheduled. Before it, all shapes are those of the whole program, but for manual parts.
     """
-    header = module.header
-    if header.num_partitions in {0, 1} or is_partitioned(module):
+    if module.header.num_partitions in {0, 1} or is_partitioned(module):
         return "device"
     is_mixed = any(name.startswith(_MANUAL_BODY) for name in module.computations) or any(
         one.opcode == "custom-call" and one.custom_call_target in _MANUAL_CALLS

@@ -42,8 +42,7 @@ def measure_bytes(instruction: Instruction, sizes: Sizes) -> int:
     opcode = instruction.opcode
     if opcode in _NOT_COUNTED:
         return 0
-    handler = _COUNTED_APART.get(opcode)
-    if handler is not None:
+    if (handler := _COUNTED_APART.get(opcode)) is not None:
         return handler(instruction, sizes)
     if opcode == "transpose" and _is_bitcast(instruction):
         return 0
@@ -78,8 +77,7 @@ def _scatter(instruction: Instruction, sizes: Sizes) -> int:
 
 def _fusion(instruction: Instruction, sizes: Sizes) -> int:
     """Count what the body reads and writes; a custom fusion with a gather is only that gather."""
-    special = find_custom_body(instruction, expect_body(instruction))
-    if special is None:
+    if (special := find_custom_body(instruction, expect_body(instruction))) is None:
         moved = measure_fusion_traffic(instruction, sizes)
         return sum(size for _, size in (*moved.operands, *moved.constants, *moved.results))
     return (_indexed_slice if special.opcode == "gather" else _scatter)(special, sizes)

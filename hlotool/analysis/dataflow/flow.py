@@ -159,8 +159,7 @@ class Flow:
                     yield Use(None)
             for user in self._list_users(one, index):
                 for place in user.places_of(one):
-                    following = _step_on(user, place, index)
-                    if following is None:
+                    if (following := _step_on(user, place, index)) is None:
                         yield Use(user, place, one)
                     else:
                         pending.append(following)

@@ -144,8 +144,7 @@ def _range_alone(flow: Dataflow) -> dict[Value, LiveRange]:
             there = (nested if index else top)[seen]
             if there > end:  # noqa: PLR1730  max() takes twice as long
                 end = there
-        done = find_async_end(schedule, computation)
-        if done is not None:
+        if (done := find_async_end(schedule, computation)) is not None:
             end = max(end, done)
         if instruction.opcode == "parameter":
             start = schedule.spans[computation].start

@@ -55,8 +55,7 @@ def require_schedule(module: Module) -> Schedule:
     An unscheduled module prints its instructions in some order of dependence, and figures
     made from that would mean nothing.
     """
-    problem = find_problem(module)
-    if problem:
+    if problem := find_problem(module):
         raise InputError(f"{module.source.name}: {problem}")
     return flatten_schedule(module)
 
@@ -91,8 +90,7 @@ def flatten_schedule(module: Module) -> Schedule:
     opened: set[Computation] = set()
     stack = [_walk(schedule, module.entry, opened)]  # of iterators, so that nesting has no limit
     while stack:
-        callee = next(stack[-1], None)
-        if callee is None:
+        if (callee := next(stack[-1], None)) is None:
             stack.pop()
         else:
             stack.append(_walk(schedule, callee, opened))

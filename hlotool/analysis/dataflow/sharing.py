@@ -80,8 +80,7 @@ def _one_to_one(count: int) -> tuple[Alias, ...]:
 
 def _fused(fusion: Instruction) -> tuple[Alias, ...]:
     """Pairs found inside a fusion: an in-place root whose operand is a parameter."""
-    body = fusion.callee()
-    if body is None or body.root.opcode not in _FUSED:
+    if (body := fusion.callee()) is None or body.root.opcode not in _FUSED:
         return ()
     found: list[Alias] = []
     # XLA asks what makes each output inside; only tuples and bitcasts are looked through.
@@ -136,8 +135,7 @@ class SharingRule:
         (operand, index), user = seen, output.instruction
         if not self.concerns(user.opcode) or index:
             return False
-        places = user.places_of(operand)
-        if not places:
+        if not (places := user.places_of(operand)):
             return False
         before, after = operand.shape, output.shape
         if not isinstance(before, ArrayShape) or not isinstance(after, ArrayShape):
@@ -167,8 +165,7 @@ class SharingRule:
         return number == (1 if user.opcode == "triangular-solve" else 0)
 
     def _allows_fusion(self, fusion: Instruction, number: int, index: ShapeIndex) -> bool:
-        body = fusion.callee()
-        if body is None or number >= len(body.parameters):
+        if (body := fusion.callee()) is None or number >= len(body.parameters):
             return False
         is_gpu = self.backend == "gpu"
         parameter = body.parameters[number]
@@ -177,8 +174,7 @@ class SharingRule:
             # The CPU's rule: a bias is written over where its one use is the sum with a product.
             is_sum = any(one.opcode in MATRIX_PRODUCTS for one in body.root.operands)
             return is_sum and parameter.users == (body.root,)
-        reordered = self._reordered.get(body)
-        if reordered is None:
+        if (reordered := self._reordered.get(body)) is None:
             reordered = self._reordered[body] = _list_reordered(body, kind, is_gpu=is_gpu)
         if parameter in reordered:
             return False
@@ -229,12 +225,10 @@ def _leads_to(parameter: Instruction, output: Instruction, kind: str) -> bool:
     seen = {output}
     pending = [output]
     while pending and len(seen) <= MOST_FOLLOWED:
-        one = pending.pop()
-        if one is parameter:
+        if (one := pending.pop()) is parameter:
             return True
         for operand in one.operands:
-            is_end = kind == "kInput" and operand.opcode == "reduce"
-            if operand not in seen and not is_end:
+            if operand not in seen and not (kind == "kInput" and operand.opcode == "reduce"):
                 seen.add(operand)
                 pending.append(operand)
     return False

@@ -222,8 +222,7 @@ def _copy(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
 
 def _parameter(flow: Dataflow, instruction: Instruction) -> ValueTree | None:
     """Take a parameter's values from the call; those of the entry define their own."""
-    caller = flow.schedule.callers.get(instruction.computation)
-    if caller is None:
+    if (caller := flow.schedule.callers.get(instruction.computation)) is None:
         return None
     given = find_given(instruction, caller)
     node = flow.nodes.get(given) if given else None

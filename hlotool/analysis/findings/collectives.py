@@ -184,8 +184,7 @@ def _say_dependence(evidence: finding.Evidence, row: CollectiveRow) -> str:
     report = evidence.collectives
     rows = zip(report.rows if report else (), evidence.transfers, strict=True)
     begin = next(transfer.collective.begin for one, transfer in rows if one is row)
-    loop = evidence.loops.get(begin.computation)
-    if loop is None:
+    if (loop := evidence.loops.get(begin.computation)) is None:
         return ""
     for one in evidence.flow.ancestors(list(begin.operands), loop.body) or ():
         is_state = one.opcode == "get-tuple-element" and one.operands[0] in loop.body.parameters

@@ -285,8 +285,7 @@ def choose_finding_columns(rows: Sequence[Finding]) -> RowList:
 
     That is the time where it is known of all that take any. Nothing is added where none does.
     """
-    timed = [row for row in rows if row.weighted_bytes is not None]
-    if not timed:
+    if not (timed := [row for row in rows if row.weighted_bytes is not None]):
         return FINDINGS
     is_known = all(row.estimated_seconds is not None for row in timed)
     measure = "estimated_seconds" if is_known else "weighted_bytes"

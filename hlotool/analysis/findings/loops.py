@@ -84,19 +84,16 @@ class Rounds:
         known = self._known
         if value in known:
             return known[value]
-        verdict = self._judge(value)
-        if verdict is not None:
+        if (verdict := self._judge(value)) is not None:
             return verdict
         path = [(value, iter(self._list_parts(value)))]
         while path:
             one, parts = path[-1]
-            part = next(parts, None)
-            if part is None:
+            if (part := next(parts, None)) is None:
                 known[one] = True
                 path.pop()
                 continue
-            verdict = known.get(part, self._judge(part))
-            if verdict is None:
+            if (verdict := known.get(part, self._judge(part))) is None:
                 path.append((part, iter(self._list_parts(part))))
             elif not verdict:
                 known.update((each, False) for each, _ in path)
@@ -105,10 +102,8 @@ class Rounds:
 
     def _judge(self, one: Instruction) -> bool | None:
         """Say it of what is not made of other values of its body; None of the others."""
-        if _is_element(one):
-            loop = self._loops.get(one.computation)
-            if loop is not None:
-                return self._flow.is_unchanged(loop.instruction, one.tuple_index)
+        if _is_element(one) and (loop := self._loops.get(one.computation)) is not None:
+            return self._flow.is_unchanged(loop.instruction, one.tuple_index)
         if one.opcode == "parameter" and not self._list_parts(one):
             return False
         return False if one.opcode in EFFECTS else None

@@ -47,8 +47,7 @@ def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
     for one in (*_list_copies(evidence, reader), *_list_copy_fusions(evidence, reader)):
         if one.size >= evidence.least_traffic_bytes:
             moves = plural(len(one.names), "moves", "move")
-            parameter = reader.find_given(one.why.source)
-            cause = one.why.cause if parameter is not None else None
+            cause = one.why.cause if reader.find_given(one.why.source) is not None else None
             yield Finding(
                 one.size,
                 "warning",
@@ -91,8 +90,7 @@ def _list_copy_fusions(evidence: Evidence, reader: CopyReader) -> Iterator[_Copi
             source = write_source(origin.source_file, origin.source_line)
             size = evidence.costs.of(fusion).traffic_bytes * runs
             shape = "" if source else str(fusion.shape)
-            key = shape, source, reader.read(fusion).cause
-            found[key].append((size, fusion, source))
+            found[shape, source, reader.read(fusion).cause].append((size, fusion, source))
     for members in found.values():
         members.sort(key=lambda one: -one[0])
         names = [one.full_name for _, one, _ in members]
@@ -138,18 +136,16 @@ def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
         measure_donation(evidence.memory, evidence.module) if missed and evidence.memory else None
     )
     if missed and (saving is None or saving >= LEAST_BYTES):
-        donates = any(row.is_donated for row in rows)
         yield Finding(
             sum(row.size_bytes for row in missed) if saving is None else saving,
-            "warning" if donates else "info",
+            "warning" if any(row.is_donated for row in rows) else "info",
             "donation-missed",
             _missed_message(missed, is_saving=saving is not None),
             count=len(missed),
             parameter=_name(missed[0]),
         )
     for row in rows:
-        names = [one for one in row.spare_copies if one in evidence.copied_first]
-        if names:
+        if names := [one for one in row.spare_copies if one in evidence.copied_first]:
             first = row.copy_instruction or names[0]
             yield Finding(
                 row.size_bytes,

@@ -121,13 +121,11 @@ class Sameness:
             self._steps += 1
             if self._steps > _MOST_STEPS:
                 raise _TooFarError
-            loop = self._find_loop(*position)
-            if loop is not None:
+            if (loop := self._find_loop(*position)) is not None:
                 self._solve(loop, position[1])
                 continue
             parts = self._list_parts(position)
-            missing = [part for part in parts if part not in self._known]
-            if missing:
+            if missing := [part for part in parts if part not in self._known]:
                 pending += missing
                 continue
             self._known[position] = self._combine(position, [self._known[part] for part in parts])
@@ -153,8 +151,7 @@ class Sameness:
         state = body.parameters[0]
         if len(self._open) > _DEEPEST:
             raise _TooFarError
-        taken = self._open.get(loop)
-        if taken is not None:  # the body itself asks
+        if (taken := self._open.get(loop)) is not None:  # the body itself asks
             taken[index] = label = self._label((given, index))
             self._known[state, index] = self._known[loop, index] = label
             return

@@ -25,8 +25,7 @@ def list_update_copies(
     found = []
     for computation in costs.executions.executed:
         for one in computation.instructions:
-            update = _find_update(one)
-            if update is None:
+            if (update := _find_update(one)) is None:
                 continue
             target, size_bytes = update[0], costs.size_bytes(update[1].shape)
             copies: list[Instruction] = []
@@ -39,8 +38,7 @@ def list_update_copies(
             is_own = made.opcode not in _FILLED and not (
                 made.opcode == "parameter" and made.computation.is_entry
             )
-            whole = costs.size_bytes(one.shape)
-            if copies and is_own and size_bytes * _SMALL <= whole:
+            if copies and is_own and size_bytes * _SMALL <= costs.size_bytes(one.shape):
                 found.append((one, copies))
     return found
 

@@ -27,8 +27,7 @@ def find_wide_collectives(evidence: Evidence) -> Iterator[Finding]:
     On CPU, where XLA sends bf16 as f32, only f16 is narrower. What only moves data could be
     converted before; in a reduction the wider sum may be meant.
     """
-    report = evidence.collectives
-    if report is None:
+    if (report := evidence.collectives) is None:
         return
     is_cpu = find_backend(evidence.module) == "cpu"
     wastes = [

@@ -333,11 +333,10 @@ def _find_chance(evidence: finding.Evidence, one: Instruction, *, is_gpu: bool) 
         return "its random numbers have no key"
     reducer = one.callee() if is_gpu and one.opcode == "scatter" else None
     is_float = isinstance(one.shape, ArrayShape) and one.shape.dtype.startswith(("bf", "f"))
-    is_unique = one.attributes.get("unique_indices") == "true"
     if (
         reducer is None
         or not is_float
-        or is_unique
+        or one.attributes.get("unique_indices") == "true"
         or reducer.root.opcode in {"maximum", "minimum"}
     ):
         return ""

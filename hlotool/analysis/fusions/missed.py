@@ -107,7 +107,6 @@ def list_recomputed(
 def _make_recompute_row(repeats: dict[Instruction, Instruction], costs: CostModel) -> RecomputeRow:
     outer, first = next(iter(repeats.items()))
     cost, runs = costs.of(first), costs.executions.runs_of(outer.computation)
-    repeated = (cost.flops + cost.transcendentals) * (len(repeats) - 1)
     return RecomputeRow(
         name=first.full_name,
         count=len(repeats),
@@ -117,7 +116,7 @@ def _make_recompute_row(repeats: dict[Instruction, Instruction], costs: CostMode
         flops=cost.flops,
         transcendentals=cost.transcendentals,
         **runs.figures(),
-        **runs.spread("repeated", repeated),
+        **runs.spread("repeated", (cost.flops + cost.transcendentals) * (len(repeats) - 1)),
         members=tuple(one.full_name for one in repeats),
         **asdict(share_origin([read_origin(one) for one in repeats.values()])),
     )

@@ -207,8 +207,7 @@ def expand_fusion(name: str, module: Module, costs: CostModel) -> tuple[BodyRow,
     fusion = expect_fusion(name, module)
     body = fusion.callees("calls")[0]
     touched: Counter[Instruction] = Counter()  # traffic by the instruction that causes it
-    traffic = costs.fusion_traffic(fusion)
-    if traffic is not None:
+    if (traffic := costs.fusion_traffic(fusion)) is not None:
         for instruction, size in (*traffic.operands, *traffic.constants, *traffic.results):
             touched[instruction] += size
     rows = []
@@ -246,16 +245,14 @@ def expect_fusion(name: str, module: Module) -> Instruction:
     named = named or [one for one in fusions if one.callees("calls")[0].name == wanted]
     if named:
         return named[0]
-    found = module.find_instruction(wanted)
-    if found is not None:
+    if (found := module.find_instruction(wanted)) is not None:
         callee = found.callee() if found.opcode == "async-start" else None
         if callee and callee.root in fusions:
             return callee.root
         if found.opcode == "fusion":
             raise UsageError(f"--body: {wanted!r} names no computation.")
         raise UsageError(f"--body: {wanted!r} is not a fusion; its opcode is {found.opcode}.")
-    alike = [one.full_name for one in fusions if one.name == wanted]
-    if alike:
+    if alike := [one.full_name for one in fusions if one.name == wanted]:
         several = " or ".join(alike[:_NAMED])
         raise UsageError(f"--body: several computations have a {wanted!r}; give {several}.")
     raise UsageError(f"--body: there is no fusion {wanted!r}.")
@@ -281,8 +278,7 @@ def estimate_fusions(found: FusionReport, chip: Chip) -> FusionReport:
         sizes.update((space, size) for space, size in row.traffic_bytes_by_space)
         times = {bound: sizes.get(space, 0) / speed for bound, space, speed in spaces}
         products = pair_types(row.product_types, row.product_flops)
-        vector = row.flops - row.matrix_flops
-        weighed = weigh_flops(row.flops, products, chip, vector)
+        weighed = weigh_flops(row.flops, products, chip, row.flops - row.matrix_flops)
         times["compute"] = weighed / chip.flops_per_second
         longest = max(times, key=times.__getitem__)
         seconds = None if row.executions is None else times[longest] * row.executions
@@ -337,8 +333,7 @@ def measure_outside(rows: Iterable[MeasuredInstruction]) -> OutsideFusions | Non
     Of `rank_instructions`, so that no time counts twice. What runs side by side is added up.
     """
     timed = [(row, row.measured_seconds) for row in rows if row.measured_seconds is not None]
-    total = sum(seconds for _, seconds in timed)
-    if not total:
+    if not (total := sum(seconds for _, seconds in timed)):
         return None
     outside = [(row, seconds) for row, seconds in timed if row.opcode != "fusion"]
     longest, longest_seconds = max(outside, key=lambda each: each[1], default=(None, None))

@@ -154,8 +154,7 @@ def fold_up(
     while pending:
         one = pending[-1]
         if id(one) not in known:
-            missing = [part for part in parts_of(one) if id(part) not in known]
-            if missing:
+            if missing := [part for part in parts_of(one) if id(part) not in known]:
                 pending += missing
                 continue
             known[id(one)] = make(one)

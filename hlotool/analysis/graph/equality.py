@@ -56,8 +56,7 @@ class Fingerprints:
         return fold_up(first, self._list_called, self._hash_computation, self._known)
 
     def _list_called(self, computation: Computation) -> list[Computation]:
-        first_alike = self._graph.first_alike
-        return [first_alike[one] for one in self._graph.called_by(computation)]
+        return [self._graph.first_alike[one] for one in self._graph.called_by(computation)]
 
     def _hash_computation(self, computation: Computation) -> str:
         """Hash all instructions of a computation whose callees are known, then the computation.
@@ -109,8 +108,7 @@ def _list_parts(shape: Shape) -> tuple[Shape, ...]:
 
 def _write_array(shape: ArrayShape) -> str:
     """Write an array; a missing layout is the default one, as a parser of XLA would fill in."""
-    layout = shape.layout
-    if layout is None:
+    if (layout := shape.layout) is None:
         return str(shape)
     default = layout.minor_to_major == tuple(range(len(shape.dims) - 1, -1, -1))
     order = "" if default else layout.minor_to_major

@@ -85,8 +85,7 @@ def _find_printed(loop: Instruction) -> int | None:
 
 
 def _derive(loop: Instruction, scalars: Scalars) -> int | None:
-    condition = loop.callees("condition")
-    if not condition:
+    if not (condition := loop.callees("condition")):
         return None
     test = scalars.find(condition[0].root)
     if not isinstance(test, Comparison):
@@ -193,8 +192,7 @@ class Scalars:
 
     def find_next(self, slot: Slot) -> Value:
         """Return what the loop's body makes of a slot for the next iteration."""
-        body = slot.loop.callees("body")
-        if not body:
+        if not (body := slot.loop.callees("body")):
             return None
         return self._element(self._value(body[0].root, self._frame(body[0])), slot.index)
 
@@ -290,8 +288,7 @@ def _constant(instruction: Instruction) -> Linear | None:
     shape = instruction.shape
     if not isinstance(shape, ArrayShape) or shape.dims:
         return None
-    text = instruction.literal.strip()
-    if text in {"true", "false"}:
+    if (text := instruction.literal.strip()) in {"true", "false"}:
         return Linear(None, int(text == "true"))
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > len(str(1 << 64)):

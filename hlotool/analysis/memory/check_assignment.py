@@ -46,8 +46,7 @@ def check_belonging(module: Module, assignment: BufferAssignment) -> None:
             pair = id(shape), id(value.shape)
             if pair in alike:
                 continue
-            problem = _find_mismatch(value, found)
-            if problem:
+            if problem := _find_mismatch(value, found):
                 start = value.start + 1
                 raise ParseError(
                     f"this buffer assignment is not that of module {module.name!r} in "
@@ -89,8 +88,7 @@ def check_placed(module: Module, assignment: BufferAssignment) -> None:
 
     Only where the assignment states no total of its own, by which it was held already.
     """
-    found = find_unplaced(module, assignment)
-    if found is None or not found.is_assigned:
+    if (found := find_unplaced(module, assignment)) is None or not found.is_assigned:
         return
     is_tuple = isinstance(found.instruction.shape, TupleShape)
     name = format_position(found.instruction.name, found.index if is_tuple else None)

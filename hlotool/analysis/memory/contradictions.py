@@ -49,8 +49,7 @@ def find_contradictions(
         _find_missing_total(assignment),
     ]
     by_name = _name_instructions(module, assignment)
-    live = assignment.live_ranges
-    if live is not None:
+    if (live := assignment.live_ranges) is not None:
         kinds += [_find_ranges(assignment, live, by_name), _find_peak(assignment, live)]
     if module is not None and by_name:
         kinds += [
@@ -104,8 +103,7 @@ def _find_sizes(assignment: buffers.BufferAssignment) -> Iterator[str]:
 
 def _is_rounded(shape: ArrayShape, size: int, wanted: int) -> bool:
     """Whether TPU may give an array another size: the least there is, or a part of each core."""
-    layout = shape.layout
-    if layout is None or not layout.tiles:
+    if (layout := shape.layout) is None or not layout.tiles:
         return wanted < size and size in _LEAST_BYTES
     return _SPLIT in layout.rest
 
@@ -176,8 +174,7 @@ def _list_starts(made_by: Instruction | None, position: int) -> set[int]:
 
 def _find_peak(assignment: buffers.BufferAssignment, live: buffers.LiveRanges) -> Iterator[str]:
     """Find what XLA lists at its peak and is not live there."""
-    at = live.peak_position
-    if at is None:
+    if (at := live.peak_position) is None:
         return
     names = Counter(
         value.instruction

@@ -52,8 +52,7 @@ def find_obstacle(module: Module) -> Obstacle | None:
             "the text is part of a program",
             "this is part of a program, and the rest may hold memory. Give the whole program.",
         )
-    problem = find_problem(module)
-    if problem:
+    if problem := find_problem(module):
         is_scheduled = module.header.is_scheduled
         lost = "the text is not in schedule order"
         return Obstacle(lost if is_scheduled else "the module is not scheduled", problem)

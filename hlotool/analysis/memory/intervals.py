@@ -138,8 +138,7 @@ def _lay(
 ) -> None:
     """Lay a block over the cells whose bytes it touches, and join it to those still needed."""
     low, high, end = block.low, block.high, block.end
-    first = bisect_left(lows, low)
-    if first and cells[lows[first - 1]][1] > low:
+    if (first := bisect_left(lows, low)) and cells[lows[first - 1]][1] > low:
         first -= 1
     last = bisect_left(lows, high, first)
     new: list[_Cell] = []

@@ -96,8 +96,7 @@ class MemoryMap(Struct, frozen=True):
         """
         if self.live_ranges is None or allocation.is_thread_local:
             return None
-        known = self._curves.get(allocation.number)
-        if known is None:
+        if (known := self._curves.get(allocation.number)) is None:
             blocks = self.blocks_of(allocation.values)
             groups = join_blocks(blocks)
             known = self._curves[allocation.number] = add_up_groups(blocks, groups), groups
@@ -221,8 +220,7 @@ def padding_bytes_of(value: BufferValue) -> int | None:
 
     So it is where the value is said to be smaller than its elements.
     """
-    unpadded = unpadded_bytes_of(value)
-    if unpadded is None or unpadded > value.size_bytes:
+    if (unpadded := unpadded_bytes_of(value)) is None or unpadded > value.size_bytes:
         return None
     return value.size_bytes - unpadded
 
@@ -282,8 +280,7 @@ class SpacePeak:
         Something that is not alive at every position of the peak saves nothing.
         """
         parts = frozenset(tenures)
-        found = self._gains.get(parts)
-        if found is None:
+        if (found := self._gains.get(parts)) is None:
             part = add_curves([tenure.curve() for tenure in parts])
             found = self._gains[parts] = self.peak_bytes - self.peak_without(part)
         return found
@@ -359,8 +356,7 @@ class Tenures:
         """Return what a row keeps of a value's bytes, None where nothing says when values live."""
         color = allocation.color
         if color not in self._peaks:
-            curve = self.memory.curve(color)
-            if curve is None:
+            if (curve := self.memory.curve(color)) is None:
                 return None
             self._peaks[color] = SpacePeak(curve)
         return Saving.of(self._peaks[color].saving, self.of(allocation).get(value))
@@ -370,8 +366,7 @@ class Tenures:
 
         None of them has where nothing says when values live, or in thread-local memory.
         """
-        found = self._known.get(allocation.number)
-        if found is not None:
+        if (found := self._known.get(allocation.number)) is not None:
             return found
         found = self._known[allocation.number] = {}
         live_ranges, values = self.memory.live_ranges, allocation.values

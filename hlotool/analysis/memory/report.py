@@ -99,8 +99,7 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
     if assignment is None:
         if module is None:
             raise ValueError("neither a module nor a buffer assignment")
-        obstacle = estimate.find_obstacle(module)
-        if obstacle:
+        if obstacle := estimate.find_obstacle(module):
             raise InputError(f"{module.source.name}: {obstacle.advice}")
         return _report_estimate(estimate.estimate_assignment(module), module)
     if module is None:

@@ -339,8 +339,7 @@ def find_parameter_name(
     It is the op_name in the module or, without one, in the assignment's used values. None
     where no parameter owns the allocation, or the parameter has no name.
     """
-    number = allocation.parameter
-    if number is None:
+    if (number := allocation.parameter) is None:
         return None
     if module is not None:
         parameters = module.entry.parameters

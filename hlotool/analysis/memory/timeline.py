@@ -137,8 +137,7 @@ def stack_moments(
             sums[groups[value]][place] += size
     ranked = sorted(sums, key=lambda name: max(sums[name]), reverse=True)
     stacks = {name: tuple(sums[name]) for name in ranked[:most]}
-    rest = [sums[name] for name in ranked[most:]]
-    if rest:
+    if rest := [sums[name] for name in ranked[most:]]:
         stacks["the rest"] = tuple(map(sum, zip(*rest, strict=True)))
     return stacks
 

@@ -180,8 +180,7 @@ def _check_slots(report: UsageReport, shapes: ShapeCache) -> Iterator[str]:
         name = _name_allocation(one, place)
         if one.has_table and not one.slots and one.color not in empty:
             yield f"the table of {name} is empty"
-        repeated = Counter(slot.offset for slot in one.slots)
-        for offset, count in repeated.items():
+        for offset, count in Counter(slot.offset for slot in one.slots).items():
             if count > 1:
                 yield f"{name} has {count} slots at byte {offset:,}"
         for slot in one.slots:
@@ -206,8 +205,7 @@ def _read_shapes(text: str, shapes: ShapeCache) -> Iterator[tuple[str, int, Shap
     for at, mark in enumerate(f"{text},"):
         depth += (mark in "([{") - (mark in ")]}")
         if mark == "," and not depth:
-            match = _SHAPE.fullmatch(text[start:at].strip())
-            if match is not None:
+            if (match := _SHAPE.fullmatch(text[start:at].strip())) is not None:
                 plain = _COMMENT.sub("", match["shape"])
                 yield match["shape"], int(match["count"] or 1), shapes.find(plain)
             start = at + 1

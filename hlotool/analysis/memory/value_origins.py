@@ -121,8 +121,7 @@ class ValueOrigins:
 
         The op_names of JAX tell: what makes it is of jvp, and a user of its transpose.
         """
-        instruction = self.definers.get(name)
-        if instruction is None or self.search is None:
+        if (instruction := self.definers.get(name)) is None or self.search is None:
             return False
         made = (one.metadata().op_name for one in self.search.list_producers(instruction, index))
         if not is_forward(next((op_name for op_name in made if "jvp(" in op_name), "")):
@@ -131,8 +130,7 @@ class ValueOrigins:
         return any(is_backward(one.metadata().op_name) for one in users)
 
     def _read_text(self, value: BufferValue) -> ValueOrigin:
-        definition = self.assignment.find_definition(value.number)
-        if definition is None:
+        if (definition := self.assignment.find_definition(value.number)) is None:
             return ValueOrigin()
         metadata = definition.metadata
         scope, file = find_scope(metadata.op_name), metadata.source_file or None
@@ -358,8 +356,7 @@ class _Search:
     def _before_parameter(self, step: _Step) -> list[_Step]:
         """Go from a parameter to what the loop, or the caller that only moves it, puts in."""
         parameter, index = step.instruction, step.shape_index
-        loop = self.loops.get(parameter.computation)
-        if loop is not None:
+        if (loop := self.loops.get(parameter.computation)) is not None:
             last = [step.to(body.root, index) for body in loop.callees("body")]
             is_kept = all((one.instruction, one.shape_index) == (parameter, index) for one in last)
             return [step.to(each, index) for each in loop.operands[:1]] if is_kept else last
@@ -517,8 +514,7 @@ class UseCounter:
         return sum(self._uses_of(one).at(index) for one, index in places)
 
     def _uses_of(self, instruction: Instruction) -> _CountedUses:
-        found = self._known.get(instruction)
-        if found is not None:
+        if (found := self._known.get(instruction)) is not None:
             return found
         found = self._known[instruction] = _CountedUses()
         for user in instruction.users:

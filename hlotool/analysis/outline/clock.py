@@ -220,8 +220,7 @@ class Clock:
             lane = MemoryLane()
             total = NO_TIME
             for one in computation.instructions:
-                taken = self._measure(one, lane)
-                if taken is not NO_TIME:
+                if (taken := self._measure(one, lane)) is not NO_TIME:
                     self._steps[one] = taken
                     total = total.plus(taken)
             self._runs[computation] = total
@@ -236,8 +235,7 @@ class Clock:
 
     def _measure(self, one: Instruction, lane: MemoryLane) -> Duration:
         """Measure an instruction, and let what is under way go on meanwhile."""
-        kind = find_kind(one, self.evidence)
-        if kind in {"collective", "wait"}:
+        if (kind := find_kind(one, self.evidence)) in {"collective", "wait"}:
             return self._move(one, lane, self._measure_exposed(one, is_end=kind == "wait"))
         if kind is None:
             return self._move(one, lane, NO_TIME) if one.opcode in _BESIDE else NO_TIME
@@ -279,8 +277,7 @@ class Clock:
         if own.compute and one.opcode == "fusion":
             lane.give(own.idle)
             return exposed.plus(replace(own, is_known=is_known))
-        done = _find_done(one)
-        if done is not None:
+        if (done := _find_done(one)) is not None:
             rest = self._work(costs.of(done))
             lane.begin(done, own.memory + rest.memory)
             return replace(exposed, is_known=is_known, moving=own.moving + rest.moving)

@@ -327,8 +327,7 @@ def list_repeats(keys: Sequence[Hashable]) -> Iterator[Repeat]:
     start = 0
     while start < len(keys):
         best = Repeat(start, 1, 1)
-        longest = min(_LONGEST, (len(keys) - start) // 2)
-        for length in range(1, longest + 1):
+        for length in range(1, min(_LONGEST, (len(keys) - start) // 2) + 1):
             if keys[start] == keys[start + length]:
                 matching = 0  # keys that equal the one a round before
                 while (

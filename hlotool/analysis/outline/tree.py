@@ -159,8 +159,7 @@ class TreeBuilder:
             ]
             for condition in () if node.is_shown_elsewhere else one.callees("condition"):
                 if any(each.full_name in evidence.begins for each in condition.instructions):
-                    asking = self._hold(condition, node, "condition", level)
-                    node.children.insert(0, asking)
+                    node.children.insert(0, self._hold(condition, node, "condition", level))
                     continue
                 known = evidence.costs.executions.lower_bound(condition)
                 node.own_cost = self._count(evidence.costs.of_computation(condition), condition)
@@ -353,14 +352,13 @@ def own_figures(
     below = {row.name for each in listed for row in list_collectives(each)}
     sent = [row for row in list_collectives(node) if row.name not in below]
     exposed = sum_known(row.exposed_seconds for row in sent) if pricing.is_timed else None
-    sent_bytes = sum(row.known_sent_bytes_per_step for row in sent)
     return OwnFigures(
         Own(seconds) if pricing.is_timed else None,
         None if exposed is None else Own(exposed),
         Own(seconds / all_seconds) if all_seconds and pricing.is_rated else None,
         Own(max(flops, 0)),
         Own(max(memory, 0)),
-        Own(sent_bytes),
+        Own(sum(row.known_sent_bytes_per_step for row in sent)),
         _join_spans(node) if pricing.is_timed else (),
     )
 

@@ -152,8 +152,7 @@ class _Explainer:
         """Over which axes parameters are replicated, by the shapes of their parts."""
         found: dict[tuple[int, ...], set[frozenset[str]]] = {}
         for one in self._evidence.find_arrays().parameters:
-            shape = _cut_shape(one)
-            if shape is not None and one.replicated_over:
+            if (shape := _cut_shape(one)) is not None and one.replicated_over:
                 found.setdefault(shape, set()).add(frozenset(one.replicated_over))
         return found
 

@@ -56,8 +56,7 @@ def explain_chain(
     found: list[ChainRow] = []
     seen: set[tuple[str | None, ...]] = set()
     for row in chosen:
-        key = _key(row)
-        if key not in seen:
+        if (key := _key(row)) not in seen:
             seen.add(key)
             paying = [
                 one

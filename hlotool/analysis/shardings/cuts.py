@@ -59,8 +59,7 @@ class CutFinder:
     def _is_cut_by(self, made: Instruction, user: Instruction, depth: int) -> bool:
         opcode = user.opcode
         if opcode == "dynamic-slice":
-            places = user.places_of(made)
-            return list(places) == [0] and any(
+            return list(user.places_of(made)) == [0] and any(
                 self._is_of_this_device(offset) for offset in user.operands[1:]
             )
         if opcode == "fusion":
@@ -79,8 +78,7 @@ class CutFinder:
         return self.is_only_cut(user, depth)
 
     def _is_cut_in(self, made: Instruction, fusion: Instruction, depth: int) -> bool:
-        body = fusion.callee()
-        if body is None:
+        if (body := fusion.callee()) is None:
             return False
         self._outer[body] = fusion
         given = [body.parameters[at] for at in fusion.places_of(made) if at < len(body.parameters)]

@@ -147,16 +147,14 @@ class Partitioned:
         """
         chain, one = [last], last.operands[0]
         for _ in range(_MOST_STEPS):
-            known = self.find_operation(one)
-            if known is not None:
+            if (known := self.find_operation(one)) is not None:
                 begin = known.sharding()
                 if one is last.operands[0] and not _fits(one, known, begin):
                     begin = self._read_gathered(last, known)
                 if _fits(one, known, begin):
                     passage = self._cut_otherwise(last, one, known, begin)
                     return dict.fromkeys(chain, passage) if passage else {}
-            at = _CARRIERS.get(one.opcode)
-            if at is None or len(one.operands) <= at:
+            if (at := _CARRIERS.get(one.opcode)) is None or len(one.operands) <= at:
                 break
             chain += [one] if one.opcode in COLLECTIVES else []
             one = one.operands[at]
@@ -198,8 +196,7 @@ class Partitioned:
         return None
 
     def _read(self, operation: Instruction) -> Passage | None:
-        one = self._find_original(operation)
-        if one is None:
+        if (one := self._find_original(operation)) is None:
             return (
                 None if self.texts.after or not self.texts.before else self._read_alone(operation)
             )
@@ -338,8 +335,7 @@ def _find_family(one: Instruction) -> str:
 
 
 def _describe(one: Instruction) -> object:
-    count = sum(prod(leaf.dims) for leaf in one.shape.leaves())
-    return _find_family(one), count, _place(one)
+    return _find_family(one), sum(prod(leaf.dims) for leaf in one.shape.leaves()), _place(one)
 
 
 def _place(one: Instruction) -> _Place:
@@ -362,8 +358,7 @@ def _trace_back(
     chain: list[Instruction] = []
     one = last
     for _ in range(_MOST_STEPS):
-        at = _CARRIERS.get(one.opcode)
-        if at is None or len(one.operands) <= at:
+        if (at := _CARRIERS.get(one.opcode)) is None or len(one.operands) <= at:
             break
         before = one.operands[at]
         if one is not last and (own := one.sharding()):
@@ -385,8 +380,7 @@ def _is_moved(one: Instruction, name: str) -> bool:
     for _ in range(_MOST_STEPS):
         if one.opcode in COLLECTIVES or one.metadata().op_name != name:
             return one.opcode in COLLECTIVES
-        at = _CARRIERS.get(one.opcode)
-        if at is None or len(one.operands) <= at:
+        if (at := _CARRIERS.get(one.opcode)) is None or len(one.operands) <= at:
             return False
         one = one.operands[at]
         if one.opcode not in COLLECTIVES and one.sharding():
@@ -449,8 +443,7 @@ def _list_cuts(whole: Instruction, value: Instruction) -> Iterator[Instruction]:
     Within a group of devices the value may be gathered from no more devices than the group has;
     from more, an operation asked for all of it.
     """
-    begin = value.sharding()
-    if begin is None:
+    if (begin := value.sharding()) is None:
         return
     factor = prod(_dims(whole)) // max(prod(_dims(value)), 1)
     for user in whole.users:

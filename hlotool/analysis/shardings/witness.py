@@ -152,8 +152,7 @@ def ask_proto(module: Module, parameters: Sequence[str], result: str | None, pat
 
     def ask(shape: Shape, text: str) -> list[Told]:
         count = sum(1 for _ in shape.leaves())
-        sharding = Scanner(Source(text, path)).parse_whole(parse_sharding)
-        found = flatten_sharding(sharding, count)
+        found = flatten_sharding(Scanner(Source(text, path)).parse_whole(parse_sharding), count)
         return [Told((each,)) for each in found] if len(found) == count else [Told()] * count
 
     shapes = [each.shape for each in module.entry.parameters]

@@ -95,8 +95,7 @@ def expect_meant(name: str, names: Names) -> Meant:
 
 def _find_named(name: str, wanted: str, names: Names) -> Meant | None:
     """Return the instruction of a full name, else those of a name, else the computation of it."""
-    called = tuple(names.called.get(wanted, ()))
-    if called:
+    if called := tuple(names.called.get(wanted, ())):
         return Meant(name, tuple(one for one in called if one.full_name == wanted) or called)
     computation = names.module.computations.get(wanted)
     return Meant(name, computation=computation) if computation else None
@@ -128,8 +127,7 @@ def _list_lines(file: str, module: Module) -> list[tuple[int, Instruction]]:
 
 def _find_folded(name: str, wanted: str, names: Names) -> Meant | None:
     """Return the instructions that a row of several stands for, and others that are called so."""
-    folded = find_folded(wanted)
-    if folded is None:
+    if (folded := find_folded(wanted)) is None:
         return None
     base, written = folded
     found = tuple(names.folded.get(base, ()))

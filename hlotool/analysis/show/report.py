@@ -131,8 +131,7 @@ def _list_values(
     subjects: Iterable[tuple[Instruction, ShapeIndex | None]], evidence: ShowEvidence
 ) -> tuple[tuple[ShownValue, ...], tuple[SharingValue, ...]]:
     """Return the values that instructions define, at one index or all, and what shares them."""
-    memory = evidence.memory
-    if memory is None:
+    if (memory := evidence.memory) is None:
         return (), ()
     found = [
         (instruction, allocation, value)

@@ -66,13 +66,11 @@ class ShowEvidence(Struct, frozen=True, dict=True):
     @cached_property
     def peak_bytes(self) -> dict[int, dict[BufferValue, int]]:
         """What values hold at the peak of each space; a space without a known peak is absent."""
-        memory = self.memory
-        if memory is None:
+        if (memory := self.memory) is None:
             return {}
         found = {}
         for space in memory.map.colors():
-            position = memory.peak_of(space).position
-            if position is not None:
+            if (position := memory.peak_of(space).position) is not None:
                 held = list_holdings(memory.map, position, space)
                 found[space] = {one.value: one.live_bytes for one in held}
         return found

@@ -259,8 +259,7 @@ class Summary(Struct, frozen=True):
 
 def find_worst(rows: Sequence[CollectiveRow]) -> CollectiveRow | None:
     """Return the collective of which most is exposed, in time or else in bytes; None if none is."""
-    by_time = [row for row in rows if row.exposed_seconds]
-    if by_time:
+    if by_time := [row for row in rows if row.exposed_seconds]:
         return max(by_time, key=lambda row: row.exposed_seconds or 0)
     by_bytes = [row for row in rows if row.exposed_bytes_per_step]
     return max(by_bytes, key=lambda row: row.exposed_bytes_per_step or 0, default=None)
@@ -360,11 +359,10 @@ def choose_summary_columns(found: Summary, *, is_sharded: bool = False) -> Docum
         chosen = OPCODES.showing(OPCODES.shown() | {"measured_count", "measured_seconds"})
         opcodes = replace(chosen, sort=f"-measured_seconds,{OPCODES.sort}")
     is_stated = any(row.category for row in found.instructions)
-    findings = replace(choose_finding_columns(found.findings), is_optional=True)
     chosen_lists = {
         OPCODES.name: opcodes,
         LOOPS.name: shown,
-        FINDINGS.name: findings,
+        FINDINGS.name: replace(choose_finding_columns(found.findings), is_optional=True),
         HOLDERS.name: holders,
         **({STATED_INSTRUCTIONS.name: STATED_INSTRUCTIONS} if is_stated else {}),
     }

@@ -39,10 +39,9 @@ def run_rules(
 
     stderr tells how far it is, and which modules cannot be read.
     """
-    found = request.find()
     plan = plan_run(
         rules,
-        found,
+        request.find(),
         earlier,
         request.assumptions.for_several(),  # what needs no chip is judged without one that fits
         is_recorded=is_recorded,

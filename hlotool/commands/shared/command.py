@@ -69,8 +69,7 @@ class HelpfulCommand(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             old = error.option_name
-            new = self.renamed.get(old)
-            if new is not None:
+            if (new := self.renamed.get(old)) is not None:
                 raise UsageError(f"{old} is called {new} now.") from None
             new = read_table().options.get(old, "").partition(" ")[0]
             if not any(new in each.opts for each in self.params):

@@ -45,8 +45,7 @@ def list_next(document: Document, selections: Sequence[Selection]) -> list[str]:
 
 def repeat_longer(most: int) -> str:
     """Return the command line as typed, for an answer four times as long."""
-    context = click.get_current_context(silent=True)
-    if context is None:
+    if (context := click.get_current_context(silent=True)) is None:
         return ""
     names = (each.name or "" for each in context.command.params)
     kept = frozenset(names) - _NOT_AGAIN

@@ -128,8 +128,7 @@ def many_programs(
             fleet = values["fleet"] if is_table else FleetOptions(dask=values.pop("dask"))
             request = fleet.prepare(request)
             found = request.find(kinds)
-            command = cast("Any", click.get_current_context().command)
-            spec = add_programs(command.documents[0])
+            spec = add_programs(cast("Any", click.get_current_context().command).documents[0])
             names_list = not is_table or spec.find_row_list(options.rows) is not None
             if names_list and _means_many(request, found, options):
                 typed = [
@@ -215,10 +214,9 @@ def _read_all(
     from hlotool.program.fleet import Member, forget_text  # noqa: PLC0415  the same
 
     found = request.find()
-    names = name_inputs(found)
     members = [
         Member(replace(forget_text(one), called=name), found.path)
-        for one, name in zip(found.inputs, names, strict=True)
+        for one, name in zip(found.inputs, name_inputs(found), strict=True)
     ]
     nulls = [None] * len(target.fields[2:-1])
     with (

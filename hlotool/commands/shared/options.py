@@ -336,11 +336,10 @@ def print_stacks(document: Document, module: Module | None, *names: str) -> Docu
         )
         notes = (Line(f"{text}."),)
     rows = cast("Mapping[str, Sequence[Struct]]", document.rows)
-    stacked = {name: add_stacks(rows[name], module) for name in names}
     return replace(
         document,
         spec=replace(document.spec, row_lists=tuple(lists)),
-        rows={**document.rows, **stacked},
+        rows={**document.rows, **{name: add_stacks(rows[name], module) for name in names}},
         notes=(*document.notes, *notes),
     )
 

@@ -152,8 +152,7 @@ def render_rows(selection: Selection, form: str) -> Iterator[str]:
 
 def _select_alone(document: Document, options: RowOptions) -> Selection:
     """Return the rows that a form of rows alone holds."""
-    target = find_target(document.spec, options, document)
-    if target is None:
+    if (target := find_target(document.spec, options, document)) is None:
         raise UsageError(f"--format {options.format}: this answer has no rows.")
     return _select(document, target, target, options)
 
@@ -318,8 +317,7 @@ def make_look(options: RowOptions) -> Look:
     if options.color != "auto":
         has_color = options.color == "always"
     width = find_width() if is_terminal and not options.is_wide else None
-    list_width = None if options.is_wide else _LIST_WIDTH
-    return Look(options.units, width, list_width, has_color)
+    return Look(options.units, width, None if options.is_wide else _LIST_WIDTH, has_color)
 
 
 def _is_terminal() -> bool:
@@ -343,8 +341,7 @@ def write_text(text: Iterable[str], output: str = "", *, has_commands: bool = Fa
     """
     if not has_commands:
         text = map(disarm_lines, text)
-    most = find_max_chars()
-    if most is not None:
+    if (most := find_max_chars()) is not None:
         from hlotool.table.short import cut_text
 
         text = (cut_text("".join(text), most),)
@@ -417,8 +414,7 @@ def _told_stdout() -> Iterator[None]:
 
 def _refuse_to_overwrite(output: str, document: Document) -> None:
     """Raise UsageError if --output names one of the files the answer was made from."""
-    paths = document.input
-    if paths is None:
+    if (paths := document.input) is None:
         return
     for path in (paths.path, paths.module_path, paths.buffers_path, paths.live_range_path):
         try:
@@ -437,8 +433,7 @@ def write_file(path: str, text: Iterable[str], option: str) -> None:
 def write_data(path: str, data: Iterable[bytes], option: str) -> None:
     """Write a file whole; raise UsageError, with the option's name, and leave it as it was."""
     with _told(path, option):
-        target = _find_target(path)
-        if target is None:
+        if (target := _find_target(path)) is None:
             _write_directly(path, data, "wb")
             return
         if target.exists() and not os.access(target, os.W_OK):
@@ -454,8 +449,7 @@ def add_to_file(path: str, text: str, option: str, accept: Callable[[bytes], obj
     """
     data = text.encode("utf-8", "backslashreplace")
     with _told(path, option):
-        target = _find_target(path)
-        if target is None:
+        if (target := _find_target(path)) is None:
             _write_directly(path, (data,), "ab")
             return
         with _open_alone(target) as file:

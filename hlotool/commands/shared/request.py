@@ -108,11 +108,10 @@ class Request(Struct, eq=False):
 
     def of_each(self) -> Request:
         """Return what holds for each of several programs, whoever reads it."""
-        assumptions = self.assumptions.for_several()
         return Request(
             "",
             self.stage,
-            assumptions=assumptions,
+            assumptions=self.assumptions.for_several(),
             unpacking=self.unpacking,
             config=self.config,
             is_quiet=True,

@@ -170,8 +170,7 @@ class _Checker(Struct, frozen=True):
     def find_field(self, name: Name) -> Field:
         """Return the field that a name means."""
         fields = self.vocabulary.fields
-        found = fields.get(name.path)
-        if found is None and self.vocabulary.reads_older:
+        if (found := fields.get(name.path)) is None and self.vocabulary.reads_older:
             found = fields.get(find_new(name.path, fields) or "")
         if found is None:
             is_budget = bool(self.vocabulary.row_lists)
@@ -269,8 +268,7 @@ class _Checker(Struct, frozen=True):
         if not row_lists:
             hint = "use it in budgets; here each row is tested alone"
             raise self.fail(f"{tree.function}() does not work on rows", tree, hint)
-        row_list = row_lists.get(tree.rows)
-        if row_list is None:
+        if (row_list := row_lists.get(tree.rows)) is None:
             message = (
                 f"there is no row list {tree.rows!r}"
                 if tree.rows
@@ -329,8 +327,7 @@ class _Checker(Struct, frozen=True):
 
 def _type_literal(literal: Literal) -> Type:
     """Return what a literal is; no sure unit, as figures refuse literals."""
-    written = literal.written
-    if written is None:
+    if (written := literal.written) is None:
         return Type(Kind.NULL)
     if isinstance(written, bool):
         return Type(Kind.FLAG)
@@ -358,8 +355,7 @@ def _type_arithmetic(operators: Sequence[str], operands: Sequence[Expression]) -
 
 def _combine(units: Sequence[Unit], operators: Sequence[str]) -> Unit:
     """Return the unit that a sum or a product is written in; RATIO where units cancel or mix."""
-    known = [unit for unit in units if unit not in {Unit.NUMBER, Unit.PERCENT}]
-    if not known:
+    if not (known := [unit for unit in units if unit not in {Unit.NUMBER, Unit.PERCENT}]):
         return Unit.RATIO if "/" in operators else Unit.NUMBER
     if operators[0] in "+-":
         return known[0] if len(set(known)) == 1 else Unit.RATIO

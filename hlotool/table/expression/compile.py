@@ -158,8 +158,7 @@ def _compile_match(tree: nodes.Match, find_reader: FindReader[Row]) -> Test[Row]
     is_wanted = not tree.is_negated
 
     def test(row: Row) -> bool:
-        value = read(row)
-        if value is None:
+        if (value := read(row)) is None:
             return False
         items = value if isinstance(value, tuple | list) else (value,)
         return any(is_found(str(item)) for item in items) is is_wanted

@@ -137,8 +137,7 @@ def _literal() -> pp.ParserElement:
     """Return the rule `literal`."""
     number = pp.Regex(_NUMBER).add_parse_action(_number)
     text = pp.Regex(QUOTED, re.DOTALL).add_parse_action(_text)
-    word = pp.Regex(rf"(?:{'|'.join(_WORDS)})\b").add_parse_action(_word)
-    return number | text | word
+    return number | text | pp.Regex(rf"(?:{'|'.join(_WORDS)})\b").add_parse_action(_word)
 
 
 def _comparison(total: pp.ParserElement) -> pp.ParserElement:
@@ -330,8 +329,7 @@ def _explain_failure(source: Source, pos: int) -> QueryError:
     while pos < len(text) and text[pos].isspace():
         pos += 1
     found, end = "the end of the expression", pos
-    match = _FOUND.match(text, pos)
-    if match:
+    if match := _FOUND.match(text, pos):
         found, end = repr(match.group()), match.end()
     expected = _expected(text, pos)
     hint = _hint(text, pos, is_value=expected != _OPERATOR)
