@@ -222,7 +222,7 @@ _NUMBERS = frozenset(
 
 # As machines print it among other attributes, to its closing brace.
 _WHOLE = re.compile(rf", ?metadata=\{{(?:[^{{}}\"]++|{STRING})*+\}}")
-_MOST_KEPT: Final = 16_384  # values: one text is read again and again, and repeated by others
+_MOST_KEPT: Final = 32_768  # values: one text is read again and again, and repeated by others
 
 
 def drop_metadata(text: str) -> str:
