@@ -108,9 +108,7 @@ def test_a_summary_says_first_what_most_of_a_run_is(capsys: pytest.CaptureFixtur
 def test_what_is_not_known_could_be_the_largest_part(
     duration: Duration, part: str | None, share: float | None
 ) -> None:
-    found = describe_step_time(
-        StepTime("h100", is_timed=True, duration=duration, padded=duration), ""
-    )
+    found = describe_step_time(StepTime("h100", is_timed=True, duration=duration), "")
     assert found is not None
     assert (found.largest_part, found.largest_share) == (part, share)
 

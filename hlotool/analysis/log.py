@@ -174,12 +174,7 @@ def _find_meant(one: LogMessage, module: Module) -> list[Instruction]:
 
     if one.op_name is None and (one.instruction is None or shape is None):
         return []
-    found = [
-        each
-        for body in module.computations.values()
-        for each in body.instructions
-        if is_meant(each)
-    ]
+    found = [each for each in module.instructions() if is_meant(each)]
     if one.kind != "involuntary-reshard":
         return found
     return [each for each in found if each.opcode in TRANSFERS]

@@ -188,12 +188,9 @@ def rank_instructions(measured: Measurement, costs: CostModel) -> tuple[Measured
     timed = {each: _list_timed(each, measured) for each in costs.executions.executed}
     # A caller and what it runs both have times: only the inner ones are listed.
     busy = {each for each in timed if any(one.name in measured.times for one in each.instructions)}
-    rows = [
-        _describe(one, measured, step_seconds, costs)
-        for found in timed.values()
-        for one in found
-        if busy.isdisjoint(one.called_computations())
-    ]
+    every = (one for found in timed.values() for one in found)
+    inner = (one for one in every if busy.isdisjoint(one.called_computations()))
+    rows = [_describe(one, measured, step_seconds, costs) for one in inner]
     return tuple(sorted(rows, key=lambda row: (-(row.measured_seconds or 0), row.name)))
 
 

@@ -267,11 +267,8 @@ def find_small_program(report: MessageReport) -> SmallProgram | None:
     size = sizes.get(_OF_STATS)
     if report.figures.when != "run" or size is None:
         return None
-    return (
-        SmallProgram(size)
-        if max(size, report.figures.requested_bytes or 0) < _SMALL_BYTES
-        else None
-    )
+    needed_bytes = max(size, report.figures.requested_bytes or 0)
+    return SmallProgram(size) if needed_bytes < _SMALL_BYTES else None
 
 
 def find_copied_arguments(rows: Sequence[ListedRow]) -> CopiedArguments | None:

@@ -215,9 +215,7 @@ def _say_which(rows: Sequence[CollectiveRow]) -> Iterator[str]:
             row for row in rows if row.opcode == "all-reduce" and row.kind == "reduce-scatter"
         ],
     }
-    for what, named in chosen.items():
-        if named:
-            yield f"{what}: {_name(named)}"
+    yield from (f"{what}: {_name(named)}" for what, named in chosen.items() if named)
 
 
 def _say_of_mesh(rows: Sequence[CollectiveRow], mesh: Mesh | None) -> Iterator[str]:

@@ -149,8 +149,7 @@ def _list_all() -> Iterator[_Found]:
 
 
 def _list_words(kind: str, meanings: Mapping[str, str]) -> Iterator[_Found]:
-    for term, says in meanings.items():
-        yield _Found(term, kind, (f"{says}.",))
+    yield from (_Found(term, kind, (f"{says}.",)) for term, says in meanings.items())
 
 
 def _list_options(name: str) -> Iterator[_Found]:

@@ -140,8 +140,7 @@ def _describe(report: fits.FitReport) -> Iterator[Line]:
             told += "if several sizes changed, no law below is valid"
             yield Line(quote_braces(told))
     yield Line("{matched_share} of the bytes follow a law", fits.FIT_FACTS, report.facts)
-    for row in report.limits:
-        yield Line(_describe_limit(row), fits.LIMIT, row)
+    yield from (Line(_describe_limit(row), fits.LIMIT, row) for row in report.limits)
 
 
 def _describe_limit(row: fits.FitRow) -> str:

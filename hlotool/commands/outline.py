@@ -150,11 +150,8 @@ def _render_trace(program: Program, rows: Sequence[OutlineRow]) -> bytes:
         ],
         "transfers": [row for row in rows if row.kind == "collective"],
     }
-    tracks = [
-        Track(name, tuple(chain.from_iterable(map(_make_slices, found))))
-        for name, found in parts.items()
-        if found
-    ]
+    shown = ((name, map(_make_slices, found)) for name, found in parts.items() if found)
+    tracks = [Track(name, tuple(chain.from_iterable(slices))) for name, slices in shown]
     levels = list_levels(program)
     memory = [Track("memory in use", levels=levels)] if levels else []
     return render_perfetto(program.expect_module().name, [*tracks, *memory])

@@ -102,8 +102,7 @@ def _describe(report: ShardingReport) -> Line:
 def _note(report: ShardingReport) -> Iterator[Line]:
     """Say what files contradict, and what none of them says."""
     problems = [row.problem for row in (*report.parameters, *report.results) if row.problem]
-    for problem in problems[:_PROBLEMS_SHOWN]:
-        yield Line(problem)
+    yield from map(Line, problems[:_PROBLEMS_SHOWN])
     if len(problems) > _PROBLEMS_SHOWN:
         yield Line(f"and {len(problems) - _PROBLEMS_SHOWN:,} more that do not fit")
     if any(row.spec_text is None for row in report.results):

@@ -299,14 +299,12 @@ class _Comparison:
         old, new = self.old.figures, self.new.figures
         if isinstance(old, SavedFigures) or isinstance(new, SavedFigures):
             here, there = self.old.kinds(), self.new.kinds()
-            if here is None or there is None:
-                self.missing.append("collectives")
-                return ()
-            return compare_kinds(here, there)
-        if old.module is None or new.module is None:
-            self.missing.append("collectives")
-            return ()
-        return compare_collectives(old.collectives.rows, new.collectives.rows)
+            if here is not None and there is not None:
+                return compare_kinds(here, there)
+        elif old.module is not None and new.module is not None:
+            return compare_collectives(old.collectives.rows, new.collectives.rows)
+        self.missing.append("collectives")
+        return ()
 
     def _fusions(self) -> tuple[FusionChange, ...]:
         structure = self.structure

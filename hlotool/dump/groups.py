@@ -107,11 +107,8 @@ def group_files(members: Iterable[GroupMember]) -> list[FileGroup]:
             group.companions[name.suffix, found] = replace(member.file, kind=found)
     merged = _merge_nameless(list(groups.values()))
     # The names of debug options have neither stage nor timestamp.
-    options = {
-        (each.directory, each.name.number, each.name.name): each.file
-        for each in every
-        if each.name.kind is TextKind.DEBUG_OPTIONS
-    }
+    told = (each for each in every if each.name.kind is TextKind.DEBUG_OPTIONS)
+    options = {(each.directory, each.name.number, each.name.name): each.file for each in told}
     for group in merged:
         keys = [(group.directory, group.number, name) for name in (group.name, "")]
         named = next((options[key] for key in keys if key in options), None)

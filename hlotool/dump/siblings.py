@@ -333,11 +333,8 @@ def list_twins(file: DumpFile) -> tuple[DumpFile, ...]:
     """Return the same text in other files beside one: compressed, or as a proto."""
     path, budget = file.raw_path, file.budget
     stem = split_file_name(os.path.basename(path)).stem
-    twins = (
-        each
-        for each in list_beside(path, budget)
-        if split_file_name(os.path.basename(each)).stem == stem
-    )
+    beside = list_beside(path, budget)
+    twins = (each for each in beside if split_file_name(os.path.basename(each)).stem == stem)
     return tuple(
         DumpFile(each, size_bytes=choose_store(each, budget).find_size(each) or 0, budget=budget)
         for each in twins

@@ -257,10 +257,8 @@ _LEADS_BY_ITSELF: Final = (
 
 def is_refused(kind: TextKind) -> bool:
     """Whether a kind is none that hlotool reads, alone or with other files."""
-    return "says" in _read_kinds().get(kind.name, ()) and kind not in {
-        *_LEADS_BY_ITSELF,
-        TextKind.COLORED,
-    }
+    is_named = "says" in _read_kinds().get(kind.name, ())
+    return is_named and kind not in {*_LEADS_BY_ITSELF, TextKind.COLORED}
 
 
 def refuse_kind(kind: TextKind, lead: str, tail: str = "") -> InputError:

@@ -181,9 +181,8 @@ def _parse_alias(scanner: Scanner) -> values.Alias:
     number = scanner.expect_count("a number")
     scanner.expect(",", "after the number")
     index = _parse_index(scanner)
-    kind = ""
-    if scanner.accept_token(","):
-        kind = scanner.expect_match(_KIND, "may-alias or must-alias")
+    has_kind = scanner.accept_token(",")
+    kind = scanner.expect_match(_KIND, "may-alias or must-alias") if has_kind else ""
     scanner.expect(")", "after the alias")
     return values.Alias(output, number, index, kind)
 
@@ -223,7 +222,7 @@ _NUMBERS = frozenset(
 
 # As machines print it among other attributes, to its closing brace.
 _WHOLE = re.compile(rf", ?metadata=\{{(?:[^{{}}\"]++|{STRING})*+\}}")
-_MOST_KEPT: Final = 16_384  # values: one text is read again and again, and repeated by others
+_MOST_KEPT: Final = 32_768  # values: one text is read again and again, and repeated by others
 
 
 def drop_metadata(text: str) -> str:

@@ -187,6 +187,4 @@ class BufferAssignment(Node, eq=False):
 
 def format_position(instruction: str, index: ShapeIndex | None) -> str:
     """Write an instruction and an index as XLA does, `name{0,1}`; no braces for None."""
-    if index is None:
-        return instruction
-    return f"{instruction}{{{','.join(map(str, index))}}}"
+    return instruction if index is None else f"{instruction}{{{','.join(map(str, index))}}}"

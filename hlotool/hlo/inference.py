@@ -426,10 +426,8 @@ def _gather(instruction: Instruction) -> Shape:
         _fail(instruction, f"slice_sizes= does not fit {operand}")
     if len(instruction.integers("index_vector_dim")) != 1:
         _fail(instruction, "it has no index_vector_dim=")
-    dropped = {
-        *instruction.integers("collapsed_slice_dims"),
-        *instruction.integers("operand_batching_dims"),
-    }
+    keys = "collapsed_slice_dims", "operand_batching_dims"
+    dropped = {number for key in keys for number in instruction.integers(key)}
     kept = [
         (size, number in operand.dynamic and size == operand.dims[number])
         for number, size in enumerate(sizes)

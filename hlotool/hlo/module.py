@@ -453,8 +453,7 @@ class Computation(Node, eq=False, dict=True):
     def parameter_arrays(self) -> Iterator[tuple[Instruction, ShapeIndex, ArrayShape]]:
         """Yield the arrays of all parameters, each with its parameter and its place in that."""
         for one in self.parameters:
-            for index, shape in one.shape.leaves_with_index():
-                yield one, index, shape
+            yield from ((one, index, shape) for index, shape in one.shape.leaves_with_index())
 
     @cached_property
     def by_name(self) -> Mapping[str, Instruction]:

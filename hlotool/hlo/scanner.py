@@ -280,9 +280,7 @@ def unquote(text: str) -> str:
     if len(text) < 2 or text[0] not in "\"'" or text[-1] != text[0]:  # noqa: PLR2004 (quotes)
         return text
     inner = text[1:-1]
-    if "\\" not in inner:
-        return inner
-    return _ESCAPE.sub(_unescape, inner)
+    return _ESCAPE.sub(_unescape, inner) if "\\" in inner else inner
 
 
 def _unescape(match: re.Match[str]) -> str:

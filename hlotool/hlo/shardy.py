@@ -131,11 +131,8 @@ def scan_mlir(text: str) -> MlirProgram:
 
 
 def _read_array(text: str, name: str, meshes: Mapping[str, Mesh]) -> MlirArray:
-    tensor, sharded, named = (
-        re.match(_TENSOR, text),
-        re.search(_SHARDED, text),
-        re.search(name, text),
-    )
+    tensor, sharded = re.match(_TENSOR, text), re.search(_SHARDED, text)
+    named = re.search(name, text)
     shardings = find_sdy_shardings(sharded[1], meshes) if sharded else []
     return MlirArray(
         named[1] if named else None,

@@ -179,9 +179,7 @@ def _stands_in(text: str, one: ListedBuffer) -> bool:
     if one.op_name:
         # A tuple's shape stands in a text with the layouts between.
         return (shape.startswith("(") or shape in text) and f'op_name="{one.op_name}"' in text
-    if name:
-        return f"{name} = {shape}" in text
-    return bool(shape) and shape in text
+    return f"{name} = {shape}" in text if name else bool(shape) and shape in text
 
 
 # What a program needs, beside what was asked.

@@ -185,9 +185,8 @@ class Program:
         from hlotool.analysis.collectives.machine import ASSUMED_CHIP
         from hlotool.analysis.cost.chips import match_chip
 
-        found = match_chip(
-            self._beside.target, self.module.header.device_count if self.module else None
-        )
+        device_count = self.module.header.device_count if self.module else None
+        found = match_chip(self._beside.target, device_count)
         if self._beside.target.is_sure:
             return found
         if self.module is not None and found is not None:
@@ -570,9 +569,8 @@ class Program:
         """What the texts of passes around the partitioner say, where they lie beside the text."""
         from hlotool.analysis.shardings.partitioned import Partitioned, PassTexts
 
-        return Partitioned(
-            self._beside.read_pass_texts() if self._beside.read_pass_texts else PassTexts()
-        )
+        read = self._beside.read_pass_texts
+        return Partitioned(read() if read else PassTexts())
 
     @cached_property
     def reshards(self) -> tuple[ReshardRow, ...]:
@@ -624,16 +622,13 @@ class Program:
         """Return the chain that leads to a collective, or to those that move a value."""
         from hlotool.analysis.shardings.chain import explain_chain
 
-        reshards = self.find_reshards(mesh)
-        module = self.expect_module()
-        arrays = self.find_shardings(mesh) if mesh else self.placed_arrays
         return explain_chain(
             name,
-            reshards,
-            module,
+            self.find_reshards(mesh),
+            self.expect_module(),
             self.partitioned,
             reader=self.read_specs(mesh),
-            arguments=arrays.parameters,
+            arguments=(self.find_shardings(mesh) if mesh else self.placed_arrays).parameters,
         )
 
     # What is drawn from all of these.

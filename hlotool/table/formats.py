@@ -121,8 +121,7 @@ def _write_cells(selection: Selection) -> Iterator[list[str]]:
     """Write the names of the columns, then the values of each row."""
     names = [field.name for field in flat_fields(selection)]
     yield names
-    for row in flat_rows(selection):
-        yield [_write_cell(row[name]) for name in names]
+    yield from ([_write_cell(row[name]) for name in names] for row in flat_rows(selection))
 
 
 def _write_cell(value: object) -> str:
@@ -209,8 +208,7 @@ def _block_json(block: Block, record: object | None) -> Json | None:
     if record is None:
         return None
     made = _record_json(block.fields, record)
-    for inner in block.blocks:
-        made[inner.name] = _block_json(inner, getattr(record, inner.name))
+    made |= {one.name: _block_json(one, getattr(record, one.name)) for one in block.blocks}
     for rows in block.row_lists:
         made[rows.name] = list(_rows_json(rows.fields, getattr(record, rows.name)))
     return made

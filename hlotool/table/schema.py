@@ -84,12 +84,8 @@ def make_schema(spec: DocumentSpec) -> Json:
     """
     lists = {rows.name: _array(rows) for rows in spec.row_lists}
     scalars = _figures(spec.scalars.record, spec.scalars.fields) if spec.scalars else {}
-    required = [
-        "input",
-        *scalars,
-        "units",
-        *(one.name for one in spec.blocks if not one.is_optional),
-    ]
+    blocks = [one.name for one in spec.blocks if not one.is_optional]
+    required = ["input", *scalars, "units", *blocks]
     return {
         "$schema": _DIALECT,
         "$id": spec.schema,

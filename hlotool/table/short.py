@@ -182,9 +182,8 @@ def _cut_selection(selection: Selection, rows: int, columns: int) -> Selection:
     before = grouping.rest if grouping else selection.rest
     rest = Rest(len(found) - rows + (before.count if before else 0))
     if grouping:
-        return replace(
-            selection, grouping=replace(grouping, groups=grouping.groups[:rows], rest=rest)
-        )
+        cut = replace(grouping, groups=grouping.groups[:rows], rest=rest)
+        return replace(selection, grouping=cut)
     return replace(selection, rows=found[:rows], rest=rest)
 
 

@@ -307,11 +307,8 @@ def _share_width(cells: Cells, most: int | None) -> list[int]:
 
     def find_longer(index: int, width: int) -> set[int]:
         column = cells.columns[index]
-        return {
-            number
-            for number, row in enumerate(compared)
-            if _finds_no_room(column, row[index], width)
-        }
+        texts = enumerate(row[index] for row in compared)
+        return {number for number, text in texts if _finds_no_room(column, text, width)}
 
     while (excess := _measure(widths) - most) > 0:
         ways = [

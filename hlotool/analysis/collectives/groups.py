@@ -316,9 +316,7 @@ def count_ids(mode: GroupMode, replica_count: int | None, num_partitions: int | 
     """Return how many different ids a group of that mode may name, None where nobody knows."""
     if mode == "cross_partition":
         return num_partitions
-    if mode == "flattened_id":
-        return _multiply(replica_count, num_partitions)
-    return replica_count
+    return _multiply(replica_count, num_partitions) if mode == "flattened_id" else replica_count
 
 
 def _multiply(count: int | None, by: int | None) -> int | None:

@@ -108,12 +108,8 @@ def analyze_collectives(
         )
         for one, exposure in zip(placed, exposures, strict=True)
     ]
-    operands = [
-        operand
-        for one, row in zip(transfers, rows, strict=True)
-        if options.with_operands
-        for operand in _list_operands(one, row)
-    ]
+    pairs = zip(transfers, rows, strict=True) if options.with_operands else ()
+    operands = [operand for one, row in pairs for operand in _list_operands(one, row)]
     measured = list(zip(transfers, exposures, strict=True))
     return CollectiveReport(
         tuple(rows),

@@ -116,11 +116,8 @@ def match_chip(target: Target, device_count: int | None = None) -> Chip | None:
     key = (named or alike)[0]
     is_halved = target.chip_count is not None and device_count == 2 * target.chip_count
     chip = _make_chip(key, tables[key] | ({"devices_per_chip": 2} if is_halved else {}), "")
-    own = {
-        name: value
-        for name in ("hbm_bytes", "hbm_bytes_per_second")
-        if (value := getattr(target, name))
-    }
+    keys = "hbm_bytes", "hbm_bytes_per_second"
+    own = {name: value for name in keys if (value := getattr(target, name))}
     if not named and (target.name or target.hbm_bytes):
         called = target.name or f"{target.kind} with {format_value(target.hbm_bytes, Unit.BYTES)}"
         own["description"] = f"{called}, else as {chip.description}"
@@ -257,8 +254,5 @@ def weigh_cost(cost: Cost, chip: Chip, without_flops: int = 0) -> int:
 
 def list_unstated(products: TypedFlops, chip: Chip) -> tuple[str, ...]:
     """List the types of products that are priced as bfloat16, as no peak is stated for them."""
-    return tuple(
-        dict.fromkeys(
-            name.partition("_")[0] for name, _ in products if find_peak(name, chip) is None
-        )
-    )
+    unstated = (name for name, _ in products if find_peak(name, chip) is None)
+    return tuple(dict.fromkeys(name.partition("_")[0] for name in unstated))

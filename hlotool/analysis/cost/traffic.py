@@ -46,10 +46,8 @@ def measure_bytes(instruction: Instruction, sizes: Sizes) -> int:
         return handler(instruction, sizes)
     if opcode == "transpose" and _is_bitcast(instruction):
         return 0
-    size = sizes.content_bytes(instruction.shape)
-    for operand in instruction.operands:
-        size += sizes.pointer_bytes(operand.shape)
-    return size
+    pointers = sum(sizes.pointer_bytes(operand.shape) for operand in instruction.operands)
+    return sizes.content_bytes(instruction.shape) + pointers
 
 
 _NOT_COUNTED: Final = frozenset(

@@ -313,8 +313,7 @@ class Groups(Generic[T]):
             return
         small, large = sorted((first, second), key=len)
         large += small
-        for each in small:
-            self.group_of[each] = large
+        self.group_of |= dict.fromkeys(small, large)
 
     def all(self) -> list[list[T]]:
         """Return the groups, each once."""

@@ -97,16 +97,10 @@ def find_waste(
             rows, size, severity, code, say(group, finding.name_all([row.name for row in rows]))
         )
         parts = [one.bytes / (one.row.known_sent_bytes_per_step or 1) for one in group]
-        times = [
-            row.exposed_seconds * part
-            for row, part in zip(rows, parts, strict=True)
-            if row.exposed_seconds is not None
-        ]
-        weights = [
-            weight * part
-            for row, part in zip(rows, parts, strict=True)
-            if (weight := _weigh(evidence.pricing, [row])) is not None
-        ]
+        seconds = [row.exposed_seconds for row in rows]
+        times = [one * part for one, part in zip(seconds, parts, strict=True) if one is not None]
+        weighed = [_weigh(evidence.pricing, [row]) for row in rows]
+        weights = [one * part for one, part in zip(weighed, parts, strict=True) if one is not None]
         yield replace(
             found,
             estimated_seconds=sum(times) if times else None,

@@ -387,12 +387,8 @@ class Evidence(Struct, frozen=True, dict=True):
         if not self.memory:
             return frozenset(row.copy_instruction for row in rows if row.copy_instruction)
         saved = measure_undonation(self.memory, self.module) if rows else {}
-        return frozenset(
-            name
-            for row in rows
-            if saved.get(row.argument, -LEAST_BYTES) > -_SLIGHT
-            for name in row.spare_copies
-        )
+        spare = (row for row in rows if saved.get(row.argument, -LEAST_BYTES) > -_SLIGHT)
+        return frozenset(name for row in spare for name in row.spare_copies)
 
     @cached_property
     def executed(self) -> Mapping[str, Sequence[tuple[Instruction, Instruction]]]:

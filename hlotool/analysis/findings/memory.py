@@ -63,9 +63,8 @@ def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
 
 def _list_copies(evidence: Evidence, reader: CopyReader) -> Iterator[_Copies]:
     """Yield copies outside of fusions, those of one cause together."""
-    named = (
-        {one.full_name: one for one in evidence.module.instructions()} if evidence.missed else {}
-    )
+    instructions = evidence.module.instructions() if evidence.missed else ()
+    named = {one.full_name: one for one in instructions}
     for row in evidence.missed:
         names = row.members if row.opcode in MOVES else ()
         read = [(one, reader.read(named[one])) for one in names if one not in evidence.named_copies]

@@ -134,9 +134,7 @@ class Sameness:
 
     def _find_loop(self, one: Instruction, index: ShapeIndex) -> Instruction | None:
         """Return the loop whose state a value is, where rounds may change it."""
-        loop: Instruction | None = one
-        if one.opcode == "parameter":
-            loop = self._flow.caller(one.computation)
+        loop = self._flow.caller(one.computation) if one.opcode == "parameter" else one
         if loop is None or loop.opcode != "while":
             return None
         return None if index and self._flow.is_unchanged(loop, index[0]) else loop

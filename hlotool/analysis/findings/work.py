@@ -311,12 +311,9 @@ def _find_kept(evidence: finding.Evidence, sort: Instruction) -> int | None:
 def find_nondeterminism(evidence: finding.Evidence) -> Iterator[finding.Finding]:
     """Find what may give other bits in another run of one program: a note."""
     is_gpu = find_backend(evidence.module) == "gpu"
-    found = {
-        outer: why
-        for opcode in ("rng", "scatter")
-        for outer, one in evidence.executed[opcode]
-        if (why := _find_chance(evidence, one, is_gpu=is_gpu))
-    }
+    executed = (*evidence.executed["rng"], *evidence.executed["scatter"])
+    chances = ((outer, _find_chance(evidence, one, is_gpu=is_gpu)) for outer, one in executed)
+    found = {outer: why for outer, why in chances if why}
     if found and evidence.module.header.is_scheduled:
         members = list(found)
         names = finding.name_all([one.full_name for one in members])

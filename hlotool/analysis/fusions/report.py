@@ -338,9 +338,8 @@ def measure_outside(rows: Iterable[MeasuredInstruction]) -> OutsideFusions | Non
     outside = [(row, seconds) for row, seconds in timed if row.opcode != "fusion"]
     longest, longest_seconds = max(outside, key=lambda each: each[1], default=(None, None))
     seconds = sum(each for _, each in outside)
-    return OutsideFusions(
-        seconds, seconds / total, longest.name if longest else None, longest_seconds
-    )
+    name = longest.name if longest else None
+    return OutsideFusions(seconds, seconds / total, name, longest_seconds)
 
 
 def add_up_fusions(rows: Sequence[FusionRow], *, is_part: bool) -> FusionTotals:

@@ -80,7 +80,7 @@ class CallGraph(Struct, frozen=True, dict=True):
         steps = computation.instructions
         places = dict(zip(steps, range(len(steps)), strict=True))
         operands = [one.operands for one in steps]
-        yield (places[computation.root], *map(len, operands))
+        yield computation.execution_thread, places[computation.root], *map(len, operands)
         yield tuple(map(places.__getitem__, chain.from_iterable(operands)))
         yield tuple(one.literal for one in steps)
         yield tuple(list_plain_texts(computation, steps))

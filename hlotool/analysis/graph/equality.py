@@ -77,11 +77,8 @@ class Fingerprints:
     def _describe(self, instruction: Instruction) -> str:
         """Write an instruction without its name and operands."""
         parts = [instruction.opcode, self._shape_text(instruction.shape), instruction.literal]
-        if (
-            self._elides_all
-            and instruction.opcode == "constant"
-            and not is_small(instruction.shape)
-        ):
+        is_large = instruction.opcode == "constant" and not is_small(instruction.shape)
+        if self._elides_all and is_large:
             parts[-1] = _ELIDED
         attributes = sorted(instruction.split_attributes().items())
         parts += [f"{key}={value}" for key, value in attributes if key not in self._ignored]

@@ -108,11 +108,8 @@ def choose_buffer_columns(
     donated = DONATION.shown()
     if not any(row.saves_bytes is not None and row.is_missed for row in donations):
         donated -= {"saves_bytes"}
-    donated -= {
-        name
-        for name in ("copy_instruction", "reason")
-        if not any(getattr(row, name) for row in donations)
-    }
+    names = "copy_instruction", "reason"
+    donated -= {name for name in names if not any(getattr(row, name) for row in donations)}
     changed = {"rows": rows.showing(shown), "donation": DONATION.showing(donated)}
     lists = tuple(changed.get(one.name, one) for one in BUFFERS.row_lists)
     return replace(BUFFERS, row_lists=lists)

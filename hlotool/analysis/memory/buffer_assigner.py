@@ -331,13 +331,8 @@ def _has_thread_local(schedule: Schedule) -> bool:
     Their memory is put behind the heap, and then changes places with the largest table.
     """
     computations = schedule.module.computations.values()
-    fused = {
-        body
-        for each in computations
-        for one in each.instructions
-        if one.opcode == "fusion"
-        for body in one.callees("calls")
-    }
+    every = schedule.module.instructions()
+    fused = {body for one in every if one.opcode == "fusion" for body in one.callees("calls")}
     return any(one not in schedule.spans and one not in fused for one in computations)
 
 
@@ -398,8 +393,7 @@ def _run_clock(
     values = []
     for group in groups:
         values += [value for buffer in group for value in buffer.values]
-        for before, after in pairwise(group):
-            written_over[after.values[0]] = before.values[0]
+        written_over |= {after.values[0]: before.values[0] for before, after in pairwise(group)}
     values.sort(key=lambda value: (ranges[value].start, ranges[value].end, value.number))
     dying = sorted(values, key=lambda value: ranges[value].end)
     begins: dict[Value, int] = {}

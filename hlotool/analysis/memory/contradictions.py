@@ -116,9 +116,7 @@ def _find_places(assignment: buffers.BufferAssignment) -> Iterator[str]:
             if value.offset % ALIGNMENT_BYTES:
                 yield f"{_name(value)} begins at byte {value.offset:,}"
             if value.color != allocation.color and value.number not in allocation.reusers:
-                yield (
-                    f"{_name(value)} has space {value.color}, but is stored in {allocation.color}"
-                )
+                yield f"{_name(value)} has space {value.color}, but is stored in {allocation.color}"
             elif space not in {0, value.color}:
                 yield f"{_name(value)} has space {value.color}, but its shape has {space}"
 
@@ -167,9 +165,8 @@ def _list_starts(made_by: Instruction | None, position: int) -> set[int]:
         return {0, position, position + 1}
     if made_by.opcode == "slice":  # some of TPU end one step later
         return {position, position + 1}
-    if made_by.opcode == "parameter" and made_by.computation.is_entry:
-        return {0}
-    return {position}
+    is_given = made_by.opcode == "parameter" and made_by.computation.is_entry
+    return {0} if is_given else {position}
 
 
 def _find_peak(assignment: buffers.BufferAssignment, live: buffers.LiveRanges) -> Iterator[str]:
@@ -183,9 +180,7 @@ def _find_peak(assignment: buffers.BufferAssignment, live: buffers.LiveRanges) -
     )
     listed = Counter(one.instruction for one in live.peak_entries)
     for name in (listed - names) | (names - listed):
-        yield (
-            f"{name!r} is listed {listed[name]} times at XLA's peak, but live there {names[name]}"
-        )
+        yield f"{name!r} is listed {listed[name]} times at XLA's peak, but live there {names[name]}"
     size = sum(one.size_bytes for one in live.peak_entries)
     if live.peak_total_bytes not in {None, size}:
         yield f"XLA's list at its peak adds up to {size:,} bytes, not {live.peak_total_bytes:,}"

@@ -15,11 +15,7 @@ _MOST: Final = 8  # values, the largest
 
 def find_padded(rows: Sequence[BufferRow]) -> BufferRow | None:
     """Return the value that most is added to by padding, if that at least doubles it."""
-    found = [
-        row
-        for row in _list_large(rows)
-        if row.padding_factor is not None and row.padding_factor >= _LEAST_FACTOR
-    ]
+    found = [row for row in _list_large(rows) if (row.padding_factor or 0) >= _LEAST_FACTOR]
     return max(found, key=lambda row: row.padding_bytes or 0, default=None)
 
 

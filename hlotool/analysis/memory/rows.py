@@ -239,22 +239,16 @@ def rows_at(
     spaces.
     """
     colors = report.map.colors() if color is None else (color,)
-    held = [
-        one
-        for each in colors
-        for one in memory_map.list_holdings(report.map, position, each)[:most]
-    ]
-    return describe_placed(report, [(one.allocation, one.value, one) for one in held])
+    held = (memory_map.list_holdings(report.map, position, each)[:most] for each in colors)
+    placed = [(one.allocation, one.value, one) for each in held for one in each]
+    return describe_placed(report, placed)
 
 
 def all_rows(report: MemoryReport, color: int | None) -> list[BufferRow]:
     """Return every value of a space or (None) of all, thread-local ones too, by number."""
-    values = [
-        value
-        for allocation in report.map.assignment.allocations
-        if color in {None, allocation.color}
-        for value in allocation.values
-    ]
+    every = report.map.assignment.allocations
+    chosen = (each for each in every if color in {None, each.color})
+    values = [value for each in chosen for value in each.values]
     return describe_values(report, sorted(values, key=lambda value: value.number))
 
 
@@ -262,11 +256,8 @@ def describe_values(
     report: MemoryReport, wanted: Collection[buffers.BufferValue]
 ) -> list[BufferRow]:
     """Return the rows of some values, in their order, without what they hold at an instant."""
-    homes = {
-        value: allocation
-        for allocation in report.map.assignment.allocations
-        for value in allocation.values
-    }
+    allocations = report.map.assignment.allocations
+    homes = {value: each for each in allocations for value in each.values}
     return describe_placed(report, [(homes[value], value, None) for value in wanted])
 
 

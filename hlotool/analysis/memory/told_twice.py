@@ -310,9 +310,8 @@ def _check_buffers(buffers: Sequence[ListedBuffer]) -> Iterator[str]:
             continue
         name = f"the buffer of {one.size_bytes:,} bytes"
         size = _read(Size(one.size_bytes, one.slack_bytes))
-        plain = size
-        if one.unpadded_bytes is not None:
-            plain = _read(Size(one.unpadded_bytes, one.slack_bytes))
+        unpadded = one.unpadded_bytes
+        plain = size if unpadded is None else _read(Size(unpadded, one.slack_bytes))
         if plain.least > size.most:
             yield f"{name} takes {one.unpadded_bytes:,} without padding"
         elif not (plain + _read(one.padding or Size(0))).meets(size):

@@ -211,7 +211,7 @@ class Clock:
     """
 
     def __init__(self, evidence: OutlineEvidence, *, is_padded: bool = False) -> None:
-        self._evidence = evidence
+        self.evidence = evidence
         self._is_padded = is_padded
         self._steps: dict[Instruction, Duration] = {}
         self._runs: dict[Computation, Duration] = {}
@@ -235,7 +235,7 @@ class Clock:
 
     def _measure(self, one: Instruction, lane: MemoryLane) -> Duration:
         """Measure an instruction, and let what is under way go on meanwhile."""
-        if (kind := find_kind(one, self._evidence)) in {"collective", "wait"}:
+        if (kind := find_kind(one, self.evidence)) in {"collective", "wait"}:
             return self._move(one, lane, self._measure_exposed(one, is_end=kind == "wait"))
         if kind is None:
             return self._move(one, lane, NO_TIME) if one.opcode in _BESIDE else NO_TIME
@@ -245,18 +245,18 @@ class Clock:
             # Memory may be as busy as in any of them.
             taken = replace(taken, moving=max((each.moving for each in branches), default=0.0))
         elif kind in {"loop", "call"}:
-            rounds = self._evidence.costs.trips.get(one, 1)
+            rounds = self.evidence.costs.trips.get(one, 1)
             taken = Duration(is_known=rounds is not None)
             for called in one.called_computations():
                 taken = taken.plus(self.of_run(called), 1 if rounds is None else rounds)
         else:
-            taken = self._work(self._evidence.costs.of(one))
+            taken = self._work(self.evidence.costs.of(one))
         lane.give(taken.idle)
         return taken
 
     def _work(self, cost: Cost) -> Duration:
         """Let work take the longer of its flops and its bytes."""
-        chip = self._evidence.pricing.chip
+        chip = self.evidence.pricing.chip
         compute = weigh_cost(cost, chip) / chip.flops_per_second
         moved = cost.padded_bytes if self._is_padded else cost.traffic_bytes
         memory = moved / chip.hbm_bytes_per_second
@@ -271,7 +271,7 @@ class Clock:
         A fusion that carries a collective on may compute for longer than it moves bytes: then it
         is work.
         """
-        costs = self._evidence.costs
+        costs = self.evidence.costs
         own = self._work(costs.of(one))
         is_known = own.is_known and exposed.is_known and not _is_over_host_link(one)
         if own.compute and one.opcode == "fusion":
@@ -295,7 +295,7 @@ class Clock:
 
     def _measure_exposed(self, one: Instruction, *, is_end: bool) -> Duration:
         """Return how long a collective stops the work for its link, where it ends."""
-        evidence = self._evidence
+        evidence = self.evidence
         row = (evidence.ends if is_end else evidence.begins)[one.full_name]
         if not is_end and row.name in evidence.waited:
             return NO_TIME
@@ -325,23 +325,28 @@ def _is_over_host_link(one: Instruction) -> bool:
     return any(leaf.memory_space == _HOST_SPACE for each in shapes for leaf in each.leaves())
 
 
-class StepTime(Struct, frozen=True):
+class StepTime(Struct, frozen=True, dict=True):
     """The estimated time of one step on a chip, which is the user's where `is_timed`.
 
     Of a reference chip only ratios of times are to be shown. `assumed_bf16` are the types of
     products for which nobody states a peak of the chip, `links` the links whose speed the user
-    states, `padded` the same if tiles cross memory with their padding. `is_upper_bound`: what may
-    not happen is counted. `clock` has the time of each instruction.
+    states. `is_upper_bound`: what may not happen is counted. `clock` has the time of each
+    instruction.
     """
 
     chip: str
     is_timed: bool
     duration: Duration
-    padded: Duration
     is_upper_bound: bool = False
     assumed_bf16: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     clock: Clock | None = None
+
+    @cached_property
+    def padded(self) -> Duration:
+        """The same, if tiles cross memory with their padding."""
+        told = self.clock and self.clock.evidence
+        return Clock(told, is_padded=True).of_run(told.module.entry) if told else self.duration
 
 
 def estimate_step_time(evidence: OutlineEvidence) -> StepTime | None:
@@ -359,7 +364,6 @@ def estimate_step_time(evidence: OutlineEvidence) -> StepTime | None:
         pricing.chip.name,
         pricing.is_timed,
         evidence.clock.of_run(entry),
-        Clock(evidence, is_padded=True).of_run(entry),
         evidence.costs.of_computation(entry).is_upper_bound
         or any(row.is_upper_bound or row.is_conditional for row in evidence.collectives),
         list_unstated(evidence.costs.of_computation(entry).products, pricing.chip),

@@ -197,12 +197,8 @@ def _nest_windows(steps: list[OutlineNode]) -> list[OutlineNode]:
     Where two such windows cross, neither in the other, the second keeps its done as a step: of
     `start a, start b, done a, done b` the window of `a` holds `start b`, and `done b` stands below.
     """
-    ends = {
-        row.name: place
-        for place, step in enumerate(steps)
-        if step.kind == "wait"
-        for row in step.collectives
-    }
+    waits = ((place, step) for place, step in enumerate(steps) if step.kind == "wait")
+    ends = {row.name: place for place, step in waits for row in step.collectives}
     open_lists: list[list[OutlineNode]] = [[]]
     closing: list[int] = []  # where the open windows end, the innermost last
     for place, step in enumerate(steps):

@@ -58,11 +58,8 @@ def explain_chain(
     for row in chosen:
         if (key := _key(row)) not in seen:
             seen.add(key)
-            paying = [
-                one
-                for one in reshards
-                if one is row or (row.value and row.from_text and key == _key(one))
-            ]
+            is_known = row.value and row.from_text
+            paying = [one for one in reshards if one is row or (is_known and key == _key(one))]
             found += _Chain(row, module, partitioned, reader, given).list_links(paying)
     return tuple(found)
 

@@ -51,12 +51,9 @@ def find_detour(
                 continue
             before, after = measure(axes), measure(following)
             if is_moved:  # all-to-all: all but the part that stays
-                count = prod(
-                    sizes[name]
-                    for old, new in zip(axes, following, strict=True)
-                    for name in old
-                    if name not in new
-                )
+                pairs = zip(axes, following, strict=True)
+                gone = (name for old, new in pairs for name in old if name not in new)
+                count = prod(sizes[name] for name in gone)
                 cost = before * (count - 1) // count
             else:
                 cost = max(after - before, 0)

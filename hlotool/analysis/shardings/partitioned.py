@@ -486,9 +486,7 @@ def _dims(one: Instruction) -> tuple[int, ...]:
 def _list_own_parts(whole: Instruction) -> Iterator[Instruction]:
     """Yield what cuts an array at once, perhaps padded to parts of one size."""
     for user in whole.users:
-        one = user
-        if one.opcode == "pad" and len(one.users) == 1:
-            one = one.users[0]
+        one = user.users[0] if user.opcode == "pad" and len(user.users) == 1 else user
         if one.opcode == "dynamic-slice" and one.operands[0] in {whole, user}:
             yield one
 

@@ -152,8 +152,7 @@ def _expect_alike(name: str, wanted: str, names: Names) -> Meant:
     known = dict.fromkeys(filter(None, (*listed, *names.module.computations, *names.parameters)))
     stem = _COPIES.sub("", wanted)
     alike = [one for one in known if _COPIES.sub("", one) == stem]
-    if len(alike) != 1:
-        alike = alike or [one for one in known if one.startswith(wanted)]
+    alike = alike or [one for one in known if one.startswith(wanted)]
     if len(alike) == 1:
         return expect_meant(alike[0], names)
     if alike:
@@ -174,9 +173,8 @@ def _hint(wanted: str, names: Names) -> str:
         return f"{place['file']} has other lines, such as {_list(map(str, sorted(near)))}."
     folded = (f"{base}.*" if len(ones) > 1 else ones[0].name for base, ones in names.folded.items())
     near_names = find_near(wanted.rstrip("*"), dict.fromkeys((*folded, *names.parameters)))
-    hint = "and no name contains it."
-    if near_names:
-        hint = f"did you mean {join_words(near_names, 'or')}?"
+    meant = near_names and f"did you mean {join_words(near_names, 'or')}?"
+    hint = meant or "and no name contains it."
     if "*" in wanted and find_folded(wanted) is None:
         hint += " The only pattern is NAME.*, for names that differ in numbers and endings."
     return hint

@@ -167,9 +167,9 @@ def find_copies(evidence: Evidence) -> Iterator[Claim]:
     given = [program.expect_module() for program in evidence.given.programs]
     old, new = (
         Counter(
-            (one.opcode, one.metadata().op_name)
+            (one.opcode, op_name)
             for one in module.instructions()
-            if one.opcode not in _NO_STEP and "/" in one.metadata().op_name
+            if one.opcode not in _NO_STEP and "/" in (op_name := one.metadata().op_name)
         )
         for module in given
     )

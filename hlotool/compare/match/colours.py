@@ -18,7 +18,7 @@ fusions, and a program that was only renamed repeats everything.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from typing import Final, TypeAlias
@@ -26,79 +26,82 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.graph.calls import CallGraph
-from hlotool.compare.match.signature import Signatures, Table, family
+from hlotool.compare.match.signature import LONE, Signatures, Table, family
 from hlotool.hlo import Computation, Instruction
 
 View: TypeAlias = Callable[[Instruction], int]
 Colour: TypeAlias = Callable[[Instruction], Hashable]
 Landmarks: TypeAlias = dict[Instruction, int]
-Numbering: TypeAlias = Callable[[Hashable], int]
+_Numbering: TypeAlias = Callable[[Hashable], int]
+_Sides: TypeAlias = Sequence[Sequence[Instruction]]  # the old and the new one
 _REACH: Final = 2  # steps that `near_colours` looks
 
 
 def upward_colours(
-    sides: Sequence[Sequence[Instruction]], view: View, landmarks: Landmarks, number: Numbering
+    sides: _Sides, view: View, landmarks: Landmarks, table: Table
 ) -> dict[Instruction, int]:
     """Colour by the view and all operands, up to the landmarks."""
     colours: dict[Instruction, int] = {}
-    for side in sides:
-        for one in side:
+    for place, number in _in_turn(sides, table):
+        for one in sides[place]:
             above = [landmarks.get(operand) or colours[operand] for operand in one.operands]
-            colours[one] = number((view(one), *above))
+            colours[one] = LONE if LONE in above else number((view(one), *above))
     return colours
 
 
 def downward_colours(
-    sides: Sequence[Sequence[Instruction]], view: View, landmarks: Landmarks, number: Numbering
+    sides: _Sides, view: View, landmarks: Landmarks, table: Table
 ) -> dict[Instruction, int]:
     """Colour by the view and all uses, down to the landmarks."""
     colours: dict[Instruction, int] = {}
-    for side in sides:
+    for place, number in _in_turn(sides, table):
+        side = sides[place]
         uses: dict[Instruction, list[tuple[int, int]]] = defaultdict(list)
         for user in {user for one in side for user in one.users if user in landmarks}:
-            for place, operand in enumerate(user.operands):
+            for at, operand in enumerate(user.operands):
                 if operand not in landmarks:
-                    uses[operand].append((landmarks[user], place))
+                    uses[operand].append((landmarks[user], at))
         for one in reversed(side):
             below = sorted(uses.pop(one, ()))
             colours[one] = mark = number(("down", view(one), one.is_root, *below))
-            for place, operand in enumerate(one.operands):
+            for at, operand in enumerate(one.operands):
                 if operand not in landmarks:
-                    uses[operand].append((mark, place))
+                    uses[operand].append((mark, at))
     return colours
 
 
 def near_colours(
-    sides: Sequence[Sequence[Instruction]],
-    free: Sequence[Sequence[Instruction]],
-    view: View,
-    landmarks: Landmarks,
-    number: Numbering,
-) -> Mapping[Instruction, int]:
+    sides: _Sides, free: _Sides, view: View, landmarks: Landmarks, table: Table
+) -> dict[Instruction, int]:
     """Colour by the view and what stands within a few steps, users and operands alike.
 
     A colour that one side alone has is mixed no further: nothing there is of its kind, nor of the
     kind of what stands beside it.
     """
-    colours = {one: number(view(one)) for side in sides for one in side}
+    colours: dict[Instruction, int] = {}
+    for place, number in _in_turn(sides, table):
+        colours.update((one, number(view(one))) for one in sides[place])
     for _ in range(_REACH):
         # Colours are mixed for shared ones alone: the cost goes by what may still pair, not by
         # size.
-        here, there = ({colours[one] for one in side} for side in sides)
-        shared = here & there
-        wanted = [one for side in free for one in side if colours[one] in shared]
-        seen = [
-            number(
-                (
-                    colours[one],
-                    tuple(landmarks.get(each) or colours[each] for each in one.operands),
-                    tuple(sorted(landmarks.get(each) or colours[each] for each in one.users)),
-                )
-            )
-            for one in wanted
-        ]
-        colours.update(zip(wanted, seen, strict=True))
+        shared = set.intersection(*({colours[one] for one in side} for side in sides))
+        mixed: dict[Instruction, int] = {}
+        for place, number in _in_turn(sides, table):
+            for one in (each for each in free[place] if colours[each] in shared):
+                above = tuple([landmarks.get(each) or colours[each] for each in one.operands])
+                below = sorted([landmarks.get(each) or colours[each] for each in one.users])
+                mixed[one] = number((colours[one], above, tuple(below)))
+        colours.update(mixed)
     return colours
+
+
+def _in_turn(sides: _Sides, table: Table) -> Iterator[tuple[int, _Numbering]]:
+    """Yield the smaller side, which makes colours, then the larger, which finds them again.
+
+    What the larger alone has is LONE, and what builds on it: the smaller has no such colour.
+    """
+    smaller = int(len(sides[1]) < len(sides[0]))
+    yield from ((smaller, table.number), (1 - smaller, table.find))
 
 
 _CONTROL: Final = frozenset(("while", "conditional", "call"))  # whatever stands in their bodies
@@ -199,14 +202,12 @@ class _Written(Struct, frozen=True):
 def number_contents(graphs: Iterable[CallGraph], signatures: Signatures) -> ContentNumbers:
     """Give every computation of the modules whose calls these are its number, callees first."""
     numbers = ContentNumbers()
-    known: dict[_Written, Contents] = {}
+    contents = numbers.contents
+    number = cache(lambda written: _number(written, signatures.table))
     for graph in graphs:
-        for computation in graph.callees_first:
-            written = _write(computation, signatures, numbers, graph)
-            contents = known.get(written)
-            if contents is None:
-                contents = known[written] = _number(written, signatures.table)
-            numbers.contents[computation] = contents
+        for one, first in graph.first_alike.items():
+            found = contents.get(first)  # what is written alike needs no look
+            contents[one] = found or number(_write(one, signatures, numbers, graph))
     return numbers
 
 

@@ -133,16 +133,16 @@ class Matcher:
         return tuple([(place(one), place(other)) for one, other in pairs])
 
     def _look(self, views: Sequence[View]) -> None:
-        barren: list[int] = []  # how the last view saw what has no counterpart, if it found no more
+        barren: View | None = None  # the last view, if it found no more
         for view in views:
             if self.counterparts.is_done():
                 break
             # A looser view that tells no more apart than the last one, which found nothing, finds
             # nothing.
-            if self._see(view) == barren:
+            if barren is not None and self._see(view) == self._see(barren):
                 continue
             self.counterparts.fresh = self.counterparts.list_beside_free()
-            barren = self._see(view) if self.counterparts.pair_by_colour(view) else []
+            barren = view if self.counterparts.pair_by_colour(view) else None
 
     def _see(self, view: View) -> list[int]:
         """Return which unpaired instructions a view sees alike: those of one number."""
@@ -247,15 +247,15 @@ class Counterparts:
         """
         marks = self.landmarks
         for _ in range(_ROUNDS):
-            number = Table().number  # of colours, which the next round mixes anew
+            table = Table()  # of colours, which the next round mixes anew
             before = len(self.pairs)
             sides = self.list_unpaired()
-            up = colours.upward_colours(sides, view, marks, number)
-            down = colours.downward_colours(sides, view, marks, number)
+            up = colours.upward_colours(sides, view, marks, table)
+            down = colours.downward_colours(sides, view, marks, table)
             self.pair_classes(lambda one, up=up, down=down: (up[one], down[one]))  # type: ignore[misc]
             self.pair_classes(up.__getitem__, only_unique=True)
             self.pair_classes(down.__getitem__, only_unique=True)
-            near = colours.near_colours(sides, self.list_free(), view, marks, number)
+            near = colours.near_colours(sides, self.list_free(), view, marks, table)
             self.pair_classes(near.__getitem__, only_unique=True)
             self._pair_by_users(up)
             self._grow(view)

@@ -47,13 +47,15 @@ from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import ELEMENTWISE
 
 _FARTHEST_MEANING: Final = 32  # steps to what a value is
+_MOST: Final = 64  # that stand beside one at one place, or use it, so that it tells anything
 CONTAINERS: Final = frozenset(("fusion", "call"))
 
 
 class Flow:
     """Looks through fusions, calls and tuples of modules, one way and the other.
 
-    `meanings` lists a value and what it is in truth, `users` what computes with a value.
+    `meanings` lists a value and what it is in truth, `users` what computes with a value, `beside`
+    these and what takes it as it is.
     """
 
     def __init__(self, graphs: Iterable[CallGraph]) -> None:
@@ -61,6 +63,7 @@ class Flow:
         self._constant: dict[Instruction, bool] = {}
         self.meanings = cache(self._list_meanings)
         self.users = cache(self._list_users)
+        self.beside = cache(self._list_beside)
         for graph in graphs:
             for caller, callees in graph.callees.items():
                 for callee in callees:
@@ -108,6 +111,11 @@ class Flow:
                 seen.add(caller)
                 pending.append(caller)
         return found
+
+    def _list_beside(self, one: Instruction) -> Sequence[tuple[Instruction, int]]:
+        """List who computes with a value or takes it, and at which place, the first of many."""
+        own = ((user, user.operands.index(one)) for user in one.users)
+        return tuple(dict.fromkeys(islice(chain(self.users(one), own), _MOST)))
 
     def _behind(self, one: Instruction) -> Instruction | None:
         """Return what a value is one step nearer to its making, None where it is made."""
@@ -176,7 +184,7 @@ def pair_moved(
         # What is the same in all that counts takes its counterpart first, what only does alike the
         # rest.
         mover.run(sides, numbers.signature)
-        mover.run(sides, lambda one: (family(one), signatures.dims(one.shape)))
+        mover.run(sides, lambda one: signatures.kinds(one)[0])
     return mover.found
 
 
@@ -293,7 +301,6 @@ def _find_mark(value: Instruction, marks: _Marks, flow: Flow, farthest: int) -> 
 
 
 _ROUNDS: Final = 16
-_MOST: Final = 64  # instructions that stand beside one at one place, so that it tells anything
 
 
 def pair_beside(
@@ -318,14 +325,11 @@ class _Finder:
         self._marks = dict(marks)
         self._flow = flow
         self._signatures = signatures
+        kinds = signatures.kinds
         # What is like nothing on the other side cannot pair.
-        kinds = [{one: self._list_kinds(one) for one in side} for side in free]
-        shared = set.intersection(
-            *({kind for each in side.values() for kind in each} for side in kinds)
-        )
+        shared = set.intersection(*({kind for one in side for kind in kinds(one)} for side in free))
         self._old, self._new = (
-            {one: None for one, each in side.items() if not shared.isdisjoint(each)}
-            for side in kinds
+            {one: None for one in side if not shared.isdisjoint(kinds(one))} for side in free
         )
         self._waiting: set[Instruction] = set()  # in one round
         self.found: dict[Instruction, Instruction] = {}
@@ -335,8 +339,7 @@ class _Finder:
         before = len(self.found)
         weighed = sorted(self._weigh().items(), key=lambda item: -item[1])
         for _, same in groupby(weighed, key=lambda item: item[1]):
-            pairs = [pair for pair, _ in same if self._waiting.isdisjoint(pair)]
-            pairs = [(one, other) for one, other in pairs if self._are_free(one, other)]
+            pairs = [pair for pair, _ in same if self._are_free(*pair)]
             counts = Counter(chain.from_iterable(pairs))
             for one, other in pairs:
                 if not is_last and not counts[one] == counts[other] == 1:
@@ -348,28 +351,22 @@ class _Finder:
         return len(self.found) - before
 
     def _are_free(self, one: Instruction, other: Instruction) -> bool:
-        return one in self._old and other in self._new
+        return one in self._old and other in self._new and self._waiting.isdisjoint((one, other))
 
     def _weigh(self) -> Mapping[tuple[Instruction, Instruction], int]:
         """Return how much speaks for each pair that anything speaks for."""
-        places: dict[Hashable, list[Instruction]] = defaultdict(list)
+        places = {one: dict.fromkeys(self._list_places(one)) for one in self._old}
+        others: dict[Hashable, list[Instruction]] = {each: [] for each in chain(*places.values())}
         for other in self._new:
-            for place in dict.fromkeys(self._list_places(other)):
-                places[place].append(other)
+            for place in others.keys() & self._list_places(other):
+                others[place].append(other)
         common: Counter[tuple[Instruction, Instruction]] = Counter()
-        for one in self._old:
-            for place in dict.fromkeys(self._list_places(one)):
-                others = places.get(place, ())
-                if len(others) <= _MOST:
-                    common.update((one, other) for other in others)
-        weighed = {pair: (count, self._likeness(*pair)) for pair, count in common.items()}
-        return {pair: 4 * count + like for pair, (count, like) in weighed.items() if like}
-
-    def _list_kinds(self, one: Instruction) -> Sequence[Hashable]:
-        """List kinds of which two share one, if there is any likeness."""
-        name, dims = self._signatures.op_name(one), self._signatures.dims(one.shape)
-        named = ((family(one), name), (dims, name)) if name else ()
-        return (family(one), dims), *named, dims if one.opcode in ELEMENTWISE else one
+        for one, beside in places.items():
+            for place in beside:
+                if len(others[place]) <= _MOST:
+                    common.update((one, other) for other in others[place])
+        weighed = ((pair, count, self._likeness(*pair)) for pair, count in common.items())
+        return {pair: 4 * count + like for pair, count, like in weighed if like}
 
     def _likeness(self, old: Instruction, new: Instruction) -> int:
         signatures = self._signatures
@@ -402,8 +399,7 @@ class _Finder:
         for _ in range(_FARTHEST):
             further: dict[Instruction, None] = {}
             for value in pending:
-                own = ((user, user.operands.index(value)) for user in value.users)
-                for user, place in islice(chain(self._flow.users(value), own), _MOST):
+                for user, place in self._flow.beside(value):
                     mark = self._marks.get(user)
                     if mark is not None:
                         yield mark, place

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import cache
+from sys import maxsize
 from typing import Final
 
 from hlotool.analysis.origin import find_scope
 from hlotool.compare.match import comparable
 from hlotool.compare.match.layers import Layers
 from hlotool.hlo import Computation, Instruction, Shape
-from hlotool.hlo.opcodes import CALL_KEYS, COLLECTIVES, FREE
+from hlotool.hlo.opcodes import CALL_KEYS, COLLECTIVES, ELEMENTWISE, FREE
 
 # Attributes compared elsewhere or not at all: callees by content, the rest are notes.
 _NOT_COMPARED: Final = frozenset(
     (*CALL_KEYS, "control-predecessors", "metadata", "origin", "statistics")
 )
+LONE: Final = maxsize  # no content's number
 _TINY: Final = 2  # operations of a fusion that its place identifies
 # What JAX puts into the names of what a loop runs.
 _LOOPS: Final = re.compile(r"(?:while/(?:body|cond)|closed_call)/|^jit\(\w+\)/")
@@ -38,12 +40,17 @@ class Table:
         """Return the number of a content, a new one for a new content."""
         return self._numbers.setdefault(content, len(self._numbers))
 
+    def find(self, content: Hashable) -> int:
+        """Return the number of a content, LONE where it has none."""
+        return self._numbers.get(content, LONE)
+
 
 class Signatures:
     """Signatures of the instructions of two modules, under the terms of one comparison.
 
     `op_name` is that of the metadata, '' where there is none, on the new with layers called as
-    their counterparts on the old side; `bag` counts how often each opcode occurs in a computation.
+    their counterparts on the old side; `bag` counts how often each opcode occurs in a computation;
+    `kinds` are what `moved` asks of an instruction again and again.
     """
 
     def __init__(self, terms: comparable.Terms) -> None:
@@ -56,6 +63,7 @@ class Signatures:
         self._written: dict[Hashable, int] = {}
         self.op_name = cache(self._translate)
         self.bag = cache(_count_opcodes)
+        self.kinds = cache(self._list_kinds)
 
     def exact(self, instruction: Instruction, callees: tuple[int, ...]) -> int:
         """Return the number of all that counts; `callees` are the called computations' numbers.
@@ -93,6 +101,12 @@ class Signatures:
     def _translate(self, instruction: Instruction) -> str:
         name = self.layers.translate(instruction.metadata().op_name, instruction.module)
         return strip_loops(name) if self.has_other_loops else name
+
+    def _list_kinds(self, one: Instruction) -> Sequence[Hashable]:
+        """List kinds of which two instructions share one, if there is any likeness."""
+        name, dims = self.op_name(one), self.dims(one.shape)
+        named = ((family(one), name), (dims, name)) if name else ()
+        return (family(one), dims), *named, dims if one.opcode in ELEMENTWISE else one
 
     def origin(self, instruction: Instruction) -> str:
         """Return the scope and the primitive, without what differentiation and remat add."""

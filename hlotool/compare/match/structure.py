@@ -219,9 +219,9 @@ class _Pairer:
             bodies = group_by(_list_instructions(each.body), self._describe)
             taken: Counter[Hashable] = Counter()
             for one in _list_instructions(each.copied):
-                key = self._describe(one)
+                key = None if one in marks or one in copies else self._describe(one)
                 originals = bodies.get(key)
-                if not originals or one in marks or one in copies:
+                if not originals:
                     continue
                 place = taken[key]
                 taken[key] += 1
