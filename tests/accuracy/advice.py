@@ -26,6 +26,7 @@ from msgspec import Struct
 from hlotool.analysis.findings.finding import Finding
 from hlotool.analysis.memory.parts import divide_memory
 from hlotool.analysis.memory.reduction_plan import (
+    REMEDIES,
     Remedy,
     RemedyKind,
     Reserved,
@@ -305,7 +306,8 @@ def judge_bands(found: Sequence[Trial]) -> str:
 def measure_limits(half: str) -> Iterator[Trial]:
     """Say of each limit which place the first option has among what was tried, and what fits.
 
-    An option that was not tried, with donation or without it, has place 0.
+    An option that was not tried, with donation or without it, has place 0. So has one that donates
+    what the tried program does not, such as its batch.
     """
     names = {kind: name for name, kind in TRIED_AS.items()}
     for fact in read_facts(half)["over_limit"]:
@@ -313,9 +315,12 @@ def measure_limits(half: str) -> Iterator[Trial]:
         program, _, _ = simulate(half, chip, f"{fact['program']}/base")
         report = program.expect_memory()
         rows = plan_relief(report, program.module, measure_fit(report, fact["limit"])).rows
+        donated = find_donated(half, fact)
         options: dict[int, list[str]] = {}
         for row in rows:
-            options.setdefault(row.option, []).append(names.get(row.kind, row.kind))
+            is_other = row.kind == "donate" and row.what not in donated
+            name = NOT_TRIED if is_other else names.get(row.kind, row.kind)
+            options.setdefault(row.option, []).append(name)
         tried = fact["best_first"]
         places = [
             next((tried.index(one) + 1 for one in _spell(option) if one in tried), 0)
@@ -327,6 +332,21 @@ def measure_limits(half: str) -> Iterator[Trial]:
         where = fact["program"], chip, TRIED[half]
         yield Trial(FIRST, *where, "place", 1, places[0] if places else 0)
         yield Trial(FITS, *where, "options", len(said), right)
+
+
+NOT_TRIED: Final = "donate what no trial donates"
+
+
+def find_donated(half: str, limit: Mapping[str, Any]) -> set[str]:
+    """Return what the trials of a program donate, as options name it."""
+    return {
+        REMEDIES["donate"][0].format(row.argument)
+        for fact in read_facts(half)["remedy"]
+        if (fact["program"], fact["backend"]) == (limit["program"], limit["backend"])
+        if "donate" in fact["remedy"].split(" + ") and "error" not in fact
+        for row in simulate(half, fact["backend"], fact["member"])[0].donations
+        if row.is_donated
+    }
 
 
 def _spell(option: Sequence[str]) -> Iterator[str]:
