@@ -269,9 +269,11 @@ def measure_remedies(half: str) -> Iterator[Trial]:
 def is_inside(half: str, fact: Mapping[str, Any]) -> bool | None:
     """Whether what a remedy saved lies in its band; None of what is not told, or too small to be.
 
-    So is what is less than a hundredth of the program.
+    So is what is less than a hundredth of the program. Without a band no number is told.
     """
     chosen = choose_remedies(half, fact)
+    if any(one.band is None for one in chosen):
+        return None
     _, reserved, _ = simulate(half, fact["backend"], fact["base"])
     told = reserved.saving(chosen) if chosen else 0
     if told < fact["base_allocated"] * 0.01:

@@ -278,12 +278,10 @@ class MissedOutput(Struct, frozen=True):
     """An output that could lie in the memory of a parameter that is not donated, its donor.
 
     `is_written_over`: what makes it does not read the donor, or may write over what it reads.
-    `is_copied`: XLA copies the donor first.
     """
 
     donor: DonationRow
     is_written_over: bool
-    is_copied: bool
 
 
 def list_missed_outputs(module: Module, flow: Dataflow | None) -> dict[ValueKey, MissedOutput]:
@@ -296,35 +294,13 @@ def list_missed_outputs(module: Module, flow: Dataflow | None) -> dict[ValueKey,
     if not rows or find_problem(module):
         return missed
     flow = flow or trace_values(require_schedule(module))
-    backend = find_backend(module)
-    rule = SharingRule(backend)
-    values = [flow.value_at(module.entry.root, row.output_index or ()) for row in rows]
-    makers = [value.instruction for value in values if value is not None]
-    before = _find_before(module, makers) if backend == "cpu" else {}
-    for row, value in zip(rows, values, strict=True):
-        if value is None:
-            continue
-        parameter, maker = module.entry.parameters[row.parameter_number], value.instruction
-        given = flow.value_at(parameter, ())
-        read = [one for one in maker.operands if flow.value_at(one, ()) is given]
-        readers = [one for one in list_readers(parameter) if one in before]
-        found = MissedOutput(
-            row,
-            all(rule.allows((one, ()), value) for one in read),
-            any(maker not in before[one] for one in readers),
-        )
-        missed[maker.name, value.index] = found  # as assignments name it
-        missed[maker.full_name, value.index] = found  # and estimates
+    rule = SharingRule(find_backend(module))
+    for row in rows:
+        value = flow.value_at(module.entry.root, row.output_index or ())
+        if value is not None:
+            given = flow.value_at(module.entry.parameters[row.parameter_number], ())
+            read = [one for one in value.instruction.operands if flow.value_at(one, ()) is given]
+            found = MissedOutput(row, all(rule.allows((one, ()), value) for one in read))
+            missed[value.instruction.name, value.index] = found  # as assignments name it
+            missed[value.instruction.full_name, value.index] = found  # and estimates
     return missed
-
-
-def list_readers(parameter: Instruction) -> list[Instruction]:
-    """Return what reads a parameter, past what only names it again."""
-    pending, readers = [parameter], []
-    while pending:
-        for user in pending.pop().users:
-            if user.opcode in {"bitcast", "get-tuple-element"}:
-                pending.append(user)
-            else:
-                readers += user.users if user.opcode == "tuple" else [user]
-    return readers
