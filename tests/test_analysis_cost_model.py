@@ -175,7 +175,7 @@ REASONS = {
     IMAGE + "dim_labels=b01f_01io->b01f": "window= has 0 dimensions, dim_labels= 2 spatial ones",
     "a = f32[4,4] reduce-window(p, p), window={size=3}": "window= has 1 dimensions, the operand 2",
     "a = f32[4,4] reduce-window(p, p)": "window= has 0 dimensions, the operand 2",
-    "a = f32[4,4] reduce-window(p, p), window={size=-3x-3}": "the window has a size below 1",
+    "a = f32[4,4] reduce-window(p, p), window={size=-3x-3}": "of the window is below 1",
     "a = f32[4,4] sing(p)": "opcode 'sing' is unknown",
     "a = f32[4,4] call(p)": "call has no computation to_apply=",
     "a = f32[4,4] conditional(p)": "conditional has no branches",

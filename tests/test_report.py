@@ -250,7 +250,9 @@ def test_the_page_of_two_holds_what_diff_says(
     text, data = html.unescape(page.read_text("utf-8")), read_data(page)
     found = hlotool.diff(OLD, NEW)
     assert run(["diff", str(OLD), str(NEW), "--chip", "h100"]) == 0
-    verdict = re.findall(r"^(?:memory|time \(|work|why).*", capsys.readouterr().out, re.MULTILINE)
+    verdict = re.findall(
+        r"^(?:memory|time \(\w+\)|work|why): .*", capsys.readouterr().out, re.MULTILINE
+    )
     assert len(verdict) >= 3
     assert all(line in text for line in verdict)
     for side, dump in zip(data["sides"], (OLD, NEW), strict=True):

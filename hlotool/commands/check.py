@@ -205,7 +205,8 @@ def print_run(
 ) -> None:
     """Print what a check came to; `typed` are commands that show more."""
     is_comment = options.format == "comment"
-    why = tuple(_say_excesses(run.excesses, options.units))
+    is_named = is_comment or len(run.excesses) > 1
+    why = tuple(_say_excesses(run.excesses, options.units, is_named=is_named))
     document = Document(
         spec=results.choose_check_columns(is_comment=is_comment),
         input=run.paths,
@@ -231,9 +232,9 @@ def print_run(
 _MOST_LINES: Final = 3
 
 
-def _say_excesses(excesses: Sequence[Excess], units: str) -> Iterator[Line]:
+def _say_excesses(excesses: Sequence[Excess], units: str, *, is_named: bool) -> Iterator[Line]:
     """Say what grew, or what memory holds, in a few lines."""
-    names = [f"{one.module}: " * (len(excesses) > 1) for one in excesses]
+    names = [f"{one.module}: " * is_named for one in excesses]
     pairs = zip(names, excesses, strict=True)
     said = [f"{name}{text}" for name, one in pairs for text in _list_said(one, units)]
     return map(Line, said[:_MOST_LINES])

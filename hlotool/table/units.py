@@ -267,8 +267,8 @@ _WRITERS: Final[dict[Unit, Callable[[float, str, int], str]]] = {
 SIZES: Final[dict[str, int]] = {
     "B": 1,
     "kB": 1000,
-    **{f"{prefix}B": 1000**power for power, prefix in enumerate("KMGTP", 1)},
-    **{f"{prefix}iB": 1 << 10 * power for power, prefix in enumerate("KMGTP", 1)},
+    **{f"{prefix}B": 1000**power for power, prefix in enumerate("KMGTPE", 1)},
+    **{f"{prefix}iB": 1 << 10 * power for power, prefix in enumerate("KMGTPE", 1)},
 }
 # In seconds; the letter mu is in Unicode twice, and keyboards have either.
 _POWERS: Final = {"s": 0, "ms": 3, "us": 6, "µs": 6, "μs": 6, "ns": 9}

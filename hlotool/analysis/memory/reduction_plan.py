@@ -72,7 +72,7 @@ REMEDY_MEANINGS: Final[Mapping[RemedyKind, str]] = {
 # Without one it was tried too rarely, or differed by more than half: no number is told.
 Band: TypeAlias = tuple[float, float]
 BANDS: Final[Mapping[RemedyKind, Mapping[Backend, Band]]] = {
-    "donate": {"cpu": (0.6, 1.15), "gpu": (0.5, 1.5), "tpu": (0.75, 1.5)},
+    "donate": {"cpu": (0.6, 1.15), "gpu": (0.65, 1.5), "tpu": (0.85, 1.15)},
     "undonate": {"cpu": (0.85, 1.15)},
     "checkpoint": {"cpu": (0.65, 1.3), "gpu": (0.7, 1.5), "tpu": (0.75, 1.5)},
     "chunk-loss": {"cpu": (0.9, 1.5), "gpu": (0.65, 1.3)},
@@ -183,7 +183,7 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> Plan:
     rows = [
         row
         for number, chosen in enumerate(sets, 1)
-        for row in _write_option(number, chosen, reserved, excess)
+        for row in _write_option(number, chosen, reserved, fit.allocated_bytes, excess)
     ]
     unsure = (one for one in remedies if one.band is None)
     for number, one in enumerate(unsure, len(sets) + 1):
@@ -192,18 +192,21 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> Plan:
         rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
     curves = (reserved.curve(chosen, fit.allocated_bytes) for chosen in ((), *sets))
     is_cpu = module is not None and find_backend(module) == "cpu"  # as in `parts.Checkpoint`
-    saved = (one for one in parts if one.kind == "saved-activations")
-    is_undone = is_cpu and any(not one.again for one in saved)
-    return Plan(tuple(rows), tuple(curves), is_undone)
+    is_saved = any(one.kind == "saved-activations" for one in parts)
+    is_offered = any(one.kind == "checkpoint" for one in remedies)
+    return Plan(tuple(rows), tuple(curves), is_cpu and is_saved and not is_offered)
 
 
 def _write_option(
-    number: int, chosen: Sequence[Remedy], reserved: Reserved, excess: int
+    number: int, chosen: Sequence[Remedy], reserved: Reserved, allocated_bytes: int, excess: int
 ) -> Iterator[ReliefRow]:
-    """Yield the rows of an option."""
+    """Yield the rows of an option; none saves more than there is, no donation more than outputs."""
     saved, sure = reserved.saving(chosen), reserved.least_saving(chosen)
     for one in chosen:
         saves, (least, most) = reserved.saving([one]), one.band or (0, 0)
+        owners = {each.allocation for part in one.parts for each in part.tenures if each.is_owner}
+        outputs = sum(each.size_bytes for each in owners)
+        there = outputs if one.kind == "donate" else allocated_bytes
         yield ReliefRow(
             option=number,
             what=one.title,
@@ -211,7 +214,7 @@ def _write_option(
             origin=one.of,
             saves_bytes=saves,
             saves_least_bytes=round(saves * least),
-            saves_most_bytes=round(saves * most),
+            saves_most_bytes=min(round(saves * most), there),
             option_saves_bytes=saved,
             option_least_bytes=sure,
             free_bytes=saved - excess,

@@ -101,7 +101,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
 )
 @shared.option(
     "--trace EXPR",
-    "With --passes: passes that made or removed instructions that match EXPR.",
+    "With --passes: passes that add or remove matches.",
     default="",
     is_flag=False,
     flag_value="",
