@@ -17,6 +17,7 @@ from hlotool.check.judge import judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
 from hlotool.check.rule import Rule, choose_rules, expect_budget_words, list_unknown_values
 from hlotool.compare.causes.cause import Cause
+from hlotool.compare.changes.figures import MetricRow
 from hlotool.compare.changes.memory import MemoryChange
 from hlotool.compare.inputs import Candidate, DiffSide, read_context, read_side
 from hlotool.compare.pairing import Pairing
@@ -34,6 +35,13 @@ from hlotool.table.words import list_some
 
 _MOST_CAUSES: Final = 2  # of a module
 _MOST_VALUES: Final = 3
+# The parts of memory, by the figures that a baseline has of them.
+_PARTS: Final = {
+    "buffers.argument_bytes": "parameter",
+    "buffers.output_bytes": "output",
+    "buffers.temp_bytes": "temp",
+    "buffers.constant_bytes": "constant",
+}
 _LISTED: Final = 8
 _RANKS: Final = {"error": 0, "fail": 1, "not-measured": 2, "pass": 3}
 
@@ -81,7 +89,8 @@ class Excess(Struct, frozen=True):
     """What is behind the exceeded budgets of a module: what grew, or the largest values.
 
     `has_grown`: an increase is exceeded, not only a fixed limit. `limit_bytes` is the least
-    exceeded limit of memory.
+    exceeded limit of memory. Against a dump `values` are what grew; a saved baseline has no values:
+    then they are the largest of the part of memory that has `grown` most.
     """
 
     module: str
@@ -90,6 +99,7 @@ class Excess(Struct, frozen=True):
     limit_bytes: int | None
     causes: tuple[Cause, ...]
     values: tuple[MemoryChange | BufferRow, ...]
+    grown: MetricRow | None = None
 
 
 class Run(Struct, frozen=True):
@@ -268,14 +278,20 @@ def _explain(
     has_grown = any(one.baseline is not None for _, one in exceeded)
     causes: tuple[Cause, ...] = ()
     values: Sequence[MemoryChange | BufferRow] = ()
+    grown: MetricRow | None = None
     if earlier and task.module.input:
         report = compare_programs(earlier, read_context(program, task.module.input))
         causes = report.causes[:_MOST_CAUSES]
         values = [row for row in report.memory if row.delta_bytes > 0]
-    if not has_grown and ROWS.fold:
-        rows = sort_rows(ROWS, fold_rows(ROWS, ROWS.fold, program.peak_rows), "")
+        if has_grown and not values:
+            parts = [row for row in report.metrics if row.metric in _PARTS]
+            grown = max(parts, key=lambda row: row.delta or 0, default=None)
+    if (grown or not has_grown) and ROWS.fold:
+        part = _PARTS[grown.metric] if grown else None
+        held = [row for row in program.peak_rows if part in {None, row.allocation_type}]
+        rows = sort_rows(ROWS, fold_rows(ROWS, ROWS.fold, held), "")
         values = [row for row in rows if isinstance(row, BufferRow)]
-    behind = causes, tuple(values[:_MOST_VALUES] if limits else ())
+    behind = causes, tuple(values[:_MOST_VALUES] if limits else ()), grown
     return Excess(task.name, task.module.place, has_grown, min(limits, default=None), *behind)
 
 

@@ -38,8 +38,8 @@ from hlotool.dump.stores import is_address
 from hlotool.dump.workers import Failure
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.program.load import load_program, note_files
-from hlotool.table import Document, DocumentSpec, InputPaths, Line
-from hlotool.table.units import SIZES, format_field
+from hlotool.table import Document, DocumentSpec, InputPaths, Line, Unit
+from hlotool.table.units import SIZES, format_field, format_value
 from hlotool.table.words import count_noun, join_words
 
 _CI_FORMATS: Final = ("github", "junit", "sarif")
@@ -241,10 +241,15 @@ def _say_excesses(excesses: Sequence[Excess], units: str, *, is_named: bool) -> 
 
 
 def _list_said(excess: Excess, units: str) -> Iterator[str]:
-    if excess.has_grown and not (excess.causes or excess.values):
-        yield "what grew is unknown: a side lacks the text before optimizations"
+    if excess.has_grown and not excess.causes and (excess.grown or not excess.values):
+        yield "the reason is unknown: a side lacks the text before optimizations"
     for cause in excess.causes if excess.has_grown or not excess.values else ():
         yield write_cause(cause, units) + write_place(cause)
+    if excess.grown and excess.values:
+        part = excess.grown.metric.removeprefix("buffers.").removesuffix("_bytes")
+        sides = excess.grown.old or 0, excess.grown.new or 0
+        old, new = (format_value(one, Unit.BYTES, units) for one in sides)
+        yield f"{part} memory: {old} → {new}; its largest values at the peak now:"
     for row in excess.values:
         rows = ROWS if isinstance(row, BufferRow) else MEMORY
         sizes = ("live_bytes",) if rows is ROWS else ("old_bytes", "new_bytes")
