@@ -181,9 +181,9 @@ def _judge_figure(
         reason = "no row matches" if broken else ""
     elif broken:
         said = " and ".join(f"{name} {getattr(rule.budget, name)}" for name in broken)
-        reason = f"beyond {said}" + (
-            f"; the increase was not checked: {missing}" if missing else ""
-        )
+        grown = f": +{(actual / before - 1) * 100:,.1f} %" if before and before < actual else ""
+        undone = f"; the increase was not checked: {missing}" if missing else ""
+        reason = f"beyond {said}{grown}{undone}"
     else:
         reason = missing
     kept: Status = "not-measured" if missing else "pass"
