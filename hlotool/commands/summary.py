@@ -536,14 +536,15 @@ def _say_basis(totals: CollectiveTotals) -> str:
 def say_measured(
     found: report.Summary, most: int = _MOST_INSTRUCTIONS, more: str = "--rows instructions"
 ) -> Iterator[Line]:
-    """Say how often a profiler saw it run, and how long."""
+    """Say how often a profiler saw it run, and how long; without instructions no account of it."""
     if found.measured is None:
         return
+    accounts = _say_device_time(found.measured) if most else ()
     text = "measured: {step_count:run} on {device_count:device}"
     if found.measured.step_seconds is not None:
         text += ", {step_seconds} each"
     yield Line(text, MEASURED, found.measured)
-    yield from (Line(one, MEASURED, found.measured) for one in _say_device_time(found.measured))
+    yield from (Line(one, MEASURED, found.measured) for one in accounts)
     if found.collectives.measured_seconds is not None:
         text = (
             "measured collectives: {measured_seconds} per step, "
