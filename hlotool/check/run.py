@@ -284,7 +284,7 @@ def _explain(
         causes = report.causes[:_MOST_CAUSES]
         values = [row for row in report.memory if row.delta_bytes > 0]
         if has_grown and not values:
-            parts = [row for row in report.metrics if row.metric in _PARTS]
+            parts = [row for row in report.metrics if row.metric in _PARTS and (row.delta or 0) > 0]
             grown = max(parts, key=lambda row: row.delta or 0, default=None)
     if (grown or not has_grown) and ROWS.fold:
         part = _PARTS[grown.metric] if grown else None

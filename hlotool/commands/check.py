@@ -31,15 +31,15 @@ from hlotool.commands.shared.budgets import compile_budgets, run_rules
 from hlotool.commands.shared.command import PURPOSES, document_command
 from hlotool.commands.shared.messages import say, say_all
 from hlotool.commands.shared.request import Request, load_one, track
-from hlotool.compare.answer import MEMORY
+from hlotool.compare.answer import MEMORY, METRICS
 from hlotool.compare.inputs import Argument, Candidate, find_candidates
 from hlotool.dump.read import STDIN, display_name, read_bytes
 from hlotool.dump.stores import is_address
 from hlotool.dump.workers import Failure
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.program.load import load_program, note_files
-from hlotool.table import Document, DocumentSpec, InputPaths, Line, Unit
-from hlotool.table.units import SIZES, format_field, format_value
+from hlotool.table import Document, DocumentSpec, InputPaths, Line
+from hlotool.table.units import SIZES, format_field
 from hlotool.table.words import count_noun, join_words
 
 _CI_FORMATS: Final = ("github", "junit", "sarif")
@@ -245,19 +245,19 @@ def _list_said(excess: Excess, units: str) -> Iterator[str]:
         yield "the reason is unknown: a side lacks the text before optimizations"
     for cause in excess.causes if excess.has_grown or not excess.values else ():
         yield write_cause(cause, units) + write_place(cause)
-    if excess.grown and excess.values:
+    before = ""
+    if excess.grown:
         part = excess.grown.metric.removeprefix("buffers.").removesuffix("_bytes")
-        sides = excess.grown.old or 0, excess.grown.new or 0
-        old, new = (format_value(one, Unit.BYTES, units) for one in sides)
-        yield f"{part} memory: {old} → {new}; its largest values at the peak now:"
-    for row in excess.values:
+        old, new = (format_field(METRICS.field(one), excess.grown, units) for one in ("old", "new"))
+        before = f"{part} memory: {old} → {new}; the largest at the peak now: "
+    for row in excess.values[: 1 if before else None]:
         rows = ROWS if isinstance(row, BufferRow) else MEMORY
         sizes = ("live_bytes",) if rows is ROWS else ("old_bytes", "new_bytes")
         names = "value", "shape", *sizes
         value, shape, *held = (format_field(rows.field(name), row, units) for name in names)
         where = ", ".join(filter(None, (row.scope or row.parameter_name, row.source)))
         times = f"×{row.count} " * (row.count > 1)
-        yield f"{times}{value} {shape}: {' → '.join(held)}" + f" ({where})" * bool(where)
+        yield f"{before}{times}{value} {shape}: {' → '.join(held)}" + f" ({where})" * bool(where)
 
 
 # The parameters of a check that `diff` and `buffers` have as well.

@@ -96,7 +96,10 @@ def answer_tool(name: str, arguments: Mapping[str, object], roots: Sequence[Path
     around = {"about": _DATA, "notes": notes}
     while len(encode_json(around, is_compact=True)) > _MOST_AROUND:  # letters that JSON escapes
         notes.pop()
-    return encode_json(around | _write_calls(json.loads(said.read())), is_compact=True)
+    answer = around | _write_calls(json.loads(said.read()))
+    while len(text := encode_json(answer, is_compact=True)) > _MOST and answer.get("next"):
+        answer["next"].pop()  # rather than a row: calls are longer than the commands they were
+    return text
 
 
 def _name_arguments(text: str, name: str) -> str:

@@ -31,7 +31,7 @@ from hlotool.analysis.memory.placed import REPLICATED, ReplicatedRow
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.memory_text import USAGE_REPORT
 from hlotool.analysis.summary import report
-from hlotool.commands.shared import options as common
+from hlotool.commands.shared import options as shared
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.following import DUMP
 from hlotool.commands.shared.many import add_programs, many_programs
@@ -95,21 +95,21 @@ _SPECS: Final = (report.SUMMARY_DIRECTORY, add_programs(report.SUMMARY), report.
         key=lambda one: (one.name == "summary-directory") != os.path.isdir("".join(values["path"])),  # noqa: PTH112
     ),
 )
-@common.dump_options
-@common.add_options(common.MACHINE)
-@common.option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
-@common.directory_options
-@common.option("--no-findings", "Omit the findings.")
-@common.option("--dump DIR", "With a log: the dump of the programs that its messages name.")
+@shared.dump_options
+@shared.add_options(shared.MACHINE)
+@shared.option("--hbm SIZE", "Check whether the program fits in SIZE, such as 80GiB.")
+@shared.directory_options
+@shared.option("--no-findings", "Omit the findings.")
+@shared.option("--dump DIR", "With a log: the dump of the programs that its messages name.")
 @many_programs(TextKind.MEMORY_REPORT, TextKind.LOG, is_table=True)
 def summary(
     request: Request,
-    fleet: common.FleetOptions,
+    fleet: shared.FleetOptions,
     *,
     hbm: str | None,
     no_findings: bool,
     dump: str | None,
-    options: common.RowOptions,
+    options: shared.RowOptions,
 ) -> Document | int:
     """Summarize a module on one screen, or list the modules of a directory."""
     limit = None if hbm is None else parse_size(hbm, "--hbm")
@@ -164,7 +164,7 @@ def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Documen
     )
 
 
-def _asks_for_one(request: Request, fleet: common.FleetOptions, options: common.RowOptions) -> bool:
+def _asks_for_one(request: Request, fleet: shared.FleetOptions, options: shared.RowOptions) -> bool:
     """Whether a path leads to one program, and is not asked for a table of programs.
 
     Who filters or sorts without naming a list, or wants rows alone, means the programs of a
@@ -174,7 +174,7 @@ def _asks_for_one(request: Request, fleet: common.FleetOptions, options: common.
     if not found.is_directory:
         return True
     of_many = {report.MODULES.name, report.COMPILATIONS.name}
-    if len(found.inputs) > 1 or fleet != common.FleetOptions() or options.rows in of_many:
+    if len(found.inputs) > 1 or fleet != shared.FleetOptions() or options.rows in of_many:
         return False
     return bool(options.rows) or (not options.chooses_rows and options.format in _WHOLE)
 
@@ -182,7 +182,7 @@ def _asks_for_one(request: Request, fleet: common.FleetOptions, options: common.
 def _describe(
     found: report.Summary,
     program: Program,
-    options: common.RowOptions,
+    options: shared.RowOptions,
     compiling: tuple[Line, ...] = (),
     *,
     has_findings: bool = True,
@@ -225,7 +225,7 @@ def _describe(
 
 def render_summary(program: Program, width: int | None = None) -> str:
     """Return what a terminal shows of a program."""
-    options = common.RowOptions()
+    options = shared.RowOptions()
     document = _describe(program.summarize(), program, options)
     return "".join(render_document(document, options, Look(width=width)))
 
@@ -272,7 +272,7 @@ def _repeat(document: Document, command: str, *words: str, keeps_limit: bool = F
     """Return the command line that shows more of a program: as typed, with other words."""
     if click.get_current_context(silent=True) is None:
         return quote_command(command, document.input.path if document.input else "", *words)
-    return common.repeat_command((*DUMP, *_LIMITS[not keeps_limit :]), *words, command=command)
+    return shared.repeat_command((*DUMP, *_LIMITS[not keeps_limit :]), *words, command=command)
 
 
 def _count_left(
@@ -286,8 +286,8 @@ def _count_left(
 
 def _print_modules(
     request: Request,
-    fleet: common.FleetOptions,
-    options: common.RowOptions,
+    fleet: shared.FleetOptions,
+    options: shared.RowOptions,
     limit_bytes: int | None,
 ) -> int:
     """Print the table of a directory; a program that cannot be read costs one row.
@@ -649,8 +649,8 @@ def say_versions(rows: Sequence[report.ProgramRow]) -> Iterator[Line]:
     known = [row for row in rows if row.arguments]
     for (_, name), found in group_by(known, lambda row: (row.folder, row.module)).items():
         versions = [*dict.fromkeys(row.arguments or () for row in found)]
-        shared = set(versions[0]).intersection(*versions)
-        own = [", ".join(one for one in each if one not in shared) for each in versions]
+        same = set(versions[0]).intersection(*versions)
+        own = [", ".join(one for one in each if one not in same) for each in versions]
         if 1 < len(versions) <= _MOST_REASONS:
             text = f"{len(versions)} programs of {name} differ: {'; '.join(own)}"
             yield Line(quote_braces(text), is_cuttable=True)

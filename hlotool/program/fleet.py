@@ -247,7 +247,7 @@ def measure_program(
         instruction_count=program.module.instruction_count(),
         collective_count=collectives.count,
         sent_bytes_per_step=collectives.sent_bytes_per_step,
-        axes=next((axes for axes, _ in sent.most_common(1) if axes), None),
+        axes=next((axes for axes, size in sent.most_common(1) if axes and size), None),
         total_flops_per_step=cost.total_flops_per_step,
         finding_count=len(findings),
         top_finding=findings[0].id if findings else None,
