@@ -2,23 +2,14 @@
 
 `divide_memory` puts each tenure of space 0 (`memory_map.Tenure`: values that share bytes) into one
 part. A saved activation is what the forward pass makes and the backward pass needs; which pass an
-operation is of, its op_name tells (`jvp(`, `transpose(`, `rematted_computation`). `Checkpoint` says
-what is left of one where layers are computed again:
-
-    a loop over layers stacks a value of each: one slice of the stack, while the backward loop runs
-    unrolled layers: the value, until the forward pass has used it, and again from when its layer
-    is computed again
-
-What enters a layer is kept whole: the loop stacks it as it got it; of unrolled layers it is what is
-alive, for the forward pass, where a layer begins.
+operation is of, its op_name tells (`jvp(`, `transpose(`, `rematted_computation`). What a checkpoint
+of each layer leaves of one, `checkpoint` knows.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, groupby, starmap
 from operator import itemgetter, mul
@@ -28,20 +19,18 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hlotool.analysis.dataflow.copies import CopyReader
-from hlotool.analysis.dataflow.flow import SLICED, Flow
+from hlotool.analysis.dataflow.flow import Flow
 from hlotool.analysis.dataflow.sharing import follow
-from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.analysis.memory import donation, intervals
+from hlotool.analysis.memory.checkpoint import Checkpoint, dims_of
 from hlotool.analysis.memory.memory_map import Tenure
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows
 from hlotool.analysis.memory.value_origins import index_definers
-from hlotool.analysis.origin import find_parameter_tree, is_backward, is_forward
-from hlotool.hlo import ArrayShape, Instruction, Module, Shape
+from hlotool.analysis.origin import find_parameter_tree, is_forward
+from hlotool.hlo import Instruction, Module
 from hlotool.hlo.buffers import Allocation, ValueKey
-from hlotool.hlo.opcodes import MATRIX_PRODUCTS
-from hlotool.table.sums import group_pairs
 from hlotool.table.words import ANY, fold_numbers
 
 PartKind: TypeAlias = Literal[
@@ -53,8 +42,6 @@ PartKind: TypeAlias = Literal[
 _LOGITS: Final = re.compile(
     r"(?i)(?:.*_)?(?:logits?|head|unembed(?:ding)?|loss(?:_fn)?|cross_entropy(?:_loss)?)"
 )
-_PRODUCTS: Final = re.compile(r"(?:dot_general|conv_general_dilated|ragged_dot)\Z")
-_REPEATED: Final = 2  # layers at least
 
 
 class Part(Struct, frozen=True, eq=False, dict=True):
@@ -98,7 +85,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
         if row.held and row.held.part:
             rows_of.setdefault(row.held.part, {})[row.value] = row
     missed = donation.list_missed_outputs(module, report.flow) if module else {}
-    divider = _Divider(report, module)
+    divider = _Divider(report, module, rows_of)
     parts: dict[tuple[PartKind, str, bool], Part] = {}
     kind: PartKind
     for tenure, row in chain.from_iterable(starmap(split_passes, rows_of.items())):
@@ -111,7 +98,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
         key = (
             kind,
             of,
-            any(not divider.batches.isdisjoint(_dims(value.shape)) for value in tenure.values),
+            any(not divider.batches.isdisjoint(dims_of(value.shape)) for value in tenure.values),
         )
         part = parts.setdefault(key, Part(*key))
         part.tenures.append(tenure)
@@ -119,7 +106,10 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
             note_donor(part, tenure, missed, report, module)
     found = list(parts.values())
     if divider.checkpoint:
-        divider.checkpoint.add_to([one for one in found if one.kind == "saved-activations"])
+        saved = [one for one in found if one.kind == "saved-activations"]
+        left = divider.checkpoint.list_left([tenure for part in saved for tenure in part.tenures])
+        for part in saved:
+            part.again.update({one: left[one] for one in part.tenures if one in left})
     return found
 
 
@@ -135,14 +125,18 @@ def note_donor(
     That is what lies there before the output does, while the donor is read. Where what makes the
     output reads the donor in another order than it writes, the output is there too: XLA makes it
     elsewhere, and copies it. A donor that is merely read later in this schedule is read earlier in
-    that of the program with the donation.
+    that of the program with the donation. XLA for CPU copies a donor at the beginning; what then
+    lies in the donor's memory until the output does is not simulated, so that less is told.
     """
     held = list(zip(tenure.values, tenure.blocks, strict=True))
     start = min(block.start for value, block in held if value.key in missed)
     output = next(missed[value.key] for value in tenure.values if value.key in missed)
     until = _find_last_read(module, report, output.donor)
     blocks = tenure.blocks
-    if output.is_written_over:
+    if output.is_copied:
+        until = 0
+        blocks = [intervals.LiveBlock(0, output.donor.size_bytes, 0, start)]
+    elif output.is_written_over:
         blocks = [
             replace(one, end=min(one.end, start))
             for one in blocks
@@ -160,19 +154,10 @@ def _find_last_read(
     if module is None or report.map.live_ranges is None:
         return 1 << 63
     places = report.map.live_ranges.positions
-    pending = [module.entry.parameters[donor.parameter_number]]
-    last = 0
-    while pending:
-        one = pending.pop()
-        for user in one.users:
-            # A copy of what is read no more is not made if that may be written over.
-            is_spared = user.opcode == "copy" and user.shape == one.shape
-            last = max(last, places.get(user.name, 0) - is_spared)
-            if user.opcode in {"bitcast", "get-tuple-element"}:
-                pending.append(user)
-            elif user.opcode == "tuple":
-                pending += user.users
-    return last
+    readers = donation.list_readers(module.entry.parameters[donor.parameter_number])
+    # A copy of what is read no more is not made if that may be written over.
+    spared = {one for one in readers if one.opcode == "copy" and one.shape == one.operands[0].shape}
+    return max((places.get(one.name, 0) - (one in spared) for one in readers), default=0)
 
 
 def split_passes(
@@ -228,7 +213,9 @@ def _rank(row: BufferRow) -> tuple[bool, bool, int]:
 class _Divider:
     """Says of each tenure what part it is of."""
 
-    def __init__(self, report: MemoryReport, module: Module | None) -> None:
+    def __init__(
+        self, report: MemoryReport, module: Module | None, tenures: Collection[Tenure]
+    ) -> None:
         self.checkpoint: Checkpoint | None = None
         self.donated_copies: dict[str, str] = {}
         self.weights: set[tuple[int, ...]] = set()
@@ -240,9 +227,9 @@ class _Divider:
         self.definers = index_definers(module, report.map.assignment, report.flow)
         flow = Flow(read_call_graph(module))
         self.copies = CopyReader(module, flow)
-        self.checkpoint = Checkpoint(report, module, flow, self.definers)
-        results = {_dims(shape) for shape in module.entry.root.shape.leaves()}
-        given = {_dims(shape) for one in module.entry.parameters for shape in one.shape.leaves()}
+        self.checkpoint = Checkpoint(report, module, flow, self.definers, tenures)
+        results = {dims_of(shape) for shape in module.entry.root.shape.leaves()}
+        given = {dims_of(shape) for one in module.entry.parameters for shape in one.shape.leaves()}
         self.weights = {one for one in results & given if len(one) > 1}
         self.donated_copies = find_donated_copies(module)
 
@@ -269,7 +256,7 @@ class _Divider:
             if self.checkpoint.is_saved(tenure, name):
                 is_kept = self.checkpoint.is_kept(tenure)
                 return ("layer-inputs" if is_kept else "saved-activations"), of
-        is_weight = any(_dims(value.shape) in self.weights for value in tenure.values)
+        is_weight = any(dims_of(value.shape) in self.weights for value in tenure.values)
         return ("gradients" if is_weight and not is_forward(name) else "temporaries"), of
 
     def _find_moved(self, row: BufferRow, tenure: Tenure) -> tuple[PartKind, str] | None:
@@ -313,8 +300,8 @@ def _find_batches(module: Module) -> set[int]:
     The batch is the first dimension of an input and of the result of fewest dimensions; it may be
     joined with those behind it. None where an input has it twice, as then nobody knows.
     """
-    given = [_dims(each) for one in module.entry.parameters for each in one.shape.leaves()]
-    made = sorted(filter(None, map(_dims, module.entry.root.shape.leaves())), key=len)
+    given = [dims_of(each) for one in module.entry.parameters for each in one.shape.leaves()]
+    made = sorted(filter(None, map(dims_of, module.entry.root.shape.leaves())), key=len)
     firsts = {one[0] for one in given if one}
     batch = next((one[0] for one in made if one[0] in firsts and one[0] > 1), None)
     if batch is None or any(one.count(batch) > 1 for one in given):
@@ -329,270 +316,3 @@ def _cut_scope(scope: str | None) -> str:
     components = fold_numbers(scope).split("/")
     numbered = (place for place, one in enumerate(components) if one.endswith(ANY))
     return "/".join(components[: next(numbered, 0) + 1])
-
-
-def _count(shape: Shape) -> int:
-    return (shape.element_count or 0) if isinstance(shape, ArrayShape) else 0
-
-
-def _dims(shape: object) -> tuple[int, ...]:
-    return shape.dims if isinstance(shape, ArrayShape) else ()
-
-
-class Stack(Struct, frozen=True):
-    """What a loop stacks: its elements and slices; `is_kept`: they are what enters a round."""
-
-    elements: int
-    slices: int
-    is_kept: bool
-    loop: Instruction
-
-
-class Checkpoint:
-    """What `jax.checkpoint` of each layer would leave of what the forward pass saves.
-
-    `turn` is where the backward pass begins; None where nothing is differentiated.
-    """
-
-    def __init__(
-        self, report: MemoryReport, module: Module, flow: Flow, definers: Mapping[str, Instruction]
-    ) -> None:
-        self.flow = flow
-        self.definers = definers
-        self.is_undone = find_backend(module) == "cpu"  # XLA:CPU merges it with the first time
-        live = report.map.live_ranges
-        sequence, self.places = (live.sequence, live.positions) if live else ((), {})
-        self.instructions = list(module.instructions())
-        names = {one.name: one for one in self.instructions}
-        names |= {one.full_name: one for one in self.instructions}
-        self.sequence = [names.get(name) for name in sequence]
-        self.op_names = [one.metadata().op_name if one else "" for one in self.sequence]
-        self.turn = _find_turn(self.op_names)
-        self._stacks: dict[tuple[Instruction, tuple[int, ...]], Stack | None] = {}
-
-    def is_saved(self, tenure: Tenure, name: str) -> bool:
-        """Whether what the forward pass made is needed when the backward pass runs.
-
-        So are the zeros with which a stack begins.
-        """
-        if self.turn is not None and tenure.end >= self.turn and is_forward(name):
-            return True
-        return self._find_filled(tenure) is not None
-
-    def _find_filled(self, tenure: Tenure) -> Stack | None:
-        """Return the stack that begins with what a tenure holds."""
-        stacks = [self.stacks.get(_dims(value.shape)) for value in tenure.values]
-        value = tenure.values[0]
-        first = self.definers.get(value.instruction)
-        if first is None or not all(stacks):
-            return None
-        made = self.flow.source(first, value.index or ())
-        return stacks[0] if made.inner.opcode in {"broadcast", "constant", "iota"} else None
-
-    @cached_property
-    def stacks(self) -> Mapping[tuple[int, ...], Stack]:
-        """A stack of the forward pass by its dimensions; those that are computed again alone."""
-        found: dict[tuple[int, ...], Stack] = {}
-        for one in self.sequence:
-            if one is not None and one.opcode == "while" and is_forward(one.metadata().op_name):
-                for index, shape in one.shape.leaves_with_index():
-                    stack = self._read_stack(one, index) if index else None
-                    if stack and not stack.is_kept and not self._is_rematerialized(one):
-                        found[_dims(shape)] = stack
-        return found
-
-    def is_kept(self, tenure: Tenure) -> bool:
-        """Whether a saved value is what a checkpoint keeps, or is checkpointed already."""
-        stack = self.find_stack(tenure)
-        if stack is not None:
-            return stack.is_kept or self._is_rematerialized(stack.loop)
-        return self.is_on
-
-    @cached_property
-    def is_on(self) -> bool:
-        """Whether anything outside of loops is computed again."""
-        return any(
-            "rematted_computation" in name and "while/body" not in name for name in self.op_names
-        )
-
-    def is_logits(self, tenure: Tenure) -> bool:
-        """Whether it has the columns of what the last product of the forward pass makes.
-
-        That are logits where they are more than the product adds up, and no loop makes them.
-        """
-        dims = [_dims(value.shape) for value in tenure.values]
-        return self.logit_columns is not None and any(
-            len(one) > 1 and one[-1] == self.logit_columns for one in dims
-        )
-
-    @cached_property
-    def logit_columns(self) -> int | None:
-        """The columns of logits, None where nothing looks like them."""
-        for _, product in self.products[-1:]:
-            last = next((_dims(shape)[-1:] for shape in product.shape.leaves()), ())
-            weights = [_dims(one.shape) for one in product.operands]
-            if last and any(len(one) == 2 and min(one) < last[0] in one for one in weights):  # noqa: PLR2004
-                return last[0]
-        return None
-
-    @cached_property
-    def products(self) -> list[tuple[int, Instruction]]:
-        """The matrix products of the forward pass outside of loops, in fusions too."""
-        found = []
-        for place, one in enumerate(self.sequence[: self.turn]):
-            body = one.callee() if one is not None and one.opcode == "fusion" else None
-            for inner in (*(body.instructions if body else ()), *([one] if one else ())):
-                name = inner.metadata().op_name
-                if is_forward(name) and "while/body" not in name and _PRODUCTS.search(name):
-                    is_product = inner.opcode in MATRIX_PRODUCTS or inner.opcode == "custom-call"
-                    if is_product:
-                        found.append((place, inner))
-        return found
-
-    def find_stack(self, tenure: Tenure) -> Stack | None:
-        """Return what a loop stacks in a tenure, or in what it is a copy of."""
-        for value in tenure.values:
-            one = self.definers.get(value.instruction)
-            if one is None or not isinstance(value.shape, ArrayShape):
-                continue
-            made = self.flow.source(one, value.index or (), SLICED)
-            if made.inner.opcode == "while" and made.index:
-                key = made.inner, made.index
-                if key not in self._stacks:
-                    self._stacks[key] = self._read_stack(*key)
-                if self._stacks[key] is not None:
-                    return self._stacks[key]
-        return None
-
-    def _read_stack(self, loop: Instruction, index: tuple[int, ...]) -> Stack | None:
-        body = loop.expect_callee("body")
-        made = self.flow.source(body.root, index, within=body)
-        if made.inner.opcode != "dynamic-update-slice":
-            return None
-        update = made.inner.operands[1]
-        whole, part = (_count(made.inner.shape), _count(update.shape))
-        if not whole or not part:
-            return None
-        source = self.flow.source(update, within=body)
-        return Stack(whole, max(1, whole // part), source.inner is body.parameters[0], loop)
-
-    def _is_rematerialized(self, loop: Instruction) -> bool:
-        """Whether the loop that goes back over what one stacks computes anything again."""
-        bodies = [one.expect_callee("body") for one in self._backward_loops(loop)]
-        bodies += [inner for body in bodies for one in body.instructions if (inner := one.callee())]
-        names = (one.metadata().op_name for body in bodies for one in body.instructions)
-        return any("rematted_computation" in name for name in names)
-
-    def _backward_loops(self, loop: Instruction) -> list[Instruction]:
-        """Return the loops of the backward pass to which a loop hands anything it made."""
-        found: dict[Instruction, None] = {}
-        for index, _ in loop.shape.leaves_with_index():
-            for use in self.flow.uses(loop, index):
-                user = use.instruction
-                if user is not None and user.opcode == "while" and user is not loop:
-                    found[user] = None
-        return list(found)
-
-    def add_to(self, parts: Sequence[Part]) -> None:
-        """Say of each part of saved activations what is left where layers are computed again."""
-        if self.turn is None:
-            return
-        unrolled: list[tuple[Part, Tenure]] = []
-        for part in parts:
-            for tenure in part.tenures:
-                stack = self.find_stack(tenure) or self._find_filled(tenure)
-                if stack is not None and self.loops[self._name_alike(stack.loop)] == 1:
-                    part.again[tenure] = self._slice(tenure, stack)
-                elif not self.is_undone:
-                    unrolled.append((part, tenure))
-        self._add_unrolled(unrolled)
-
-    @cached_property
-    def loops(self) -> Counter[object]:
-        """How many loops of the forward pass are alike: several are parts of unrolled layers."""
-        return Counter(
-            self._name_alike(one)
-            for one in self.sequence
-            if one is not None and one.opcode == "while" and is_forward(one.metadata().op_name)
-        )
-
-    def _name_alike(self, one: Instruction) -> object:
-        return fold_numbers(one.metadata().op_name), one.source_location(), str(one.shape)
-
-    def _slice(self, tenure: Tenure, stack: Stack) -> intervals.Curve:
-        """Return what is left of a stack: one slice, while the backward loop runs."""
-        starts = [
-            self.places.get(body.instructions[0].name, self.turn)
-            for loop in self._backward_loops(stack.loop)
-            for body in loop.callees("body")
-        ]
-        if all(_count(value.shape) < stack.elements for value in tenure.values):
-            return intervals.Curve()  # one slice, read from the stack
-        size = max(block.high - block.low for block in tenure.blocks) // stack.slices
-        start = max(self.turn or 0, min((one for one in starts if one is not None), default=0))
-        if tenure.end < start:
-            return intervals.Curve()
-        return _draw([(size, start, tenure.end)])
-
-    def _add_unrolled(self, saved: Sequence[tuple[Part, Tenure]]) -> None:
-        bounds = self.layer_bounds
-        if len(bounds) < _REPEATED:
-            return
-        turn = self.turn or 0
-        layers: defaultdict[int, list[tuple[Part, Tenure, int, int]]] = defaultdict(list)
-        for part, tenure in saved:
-            start = min(block.start for block in tenure.blocks)
-            uses = self._list_uses(tenure)
-            last = max((place for place in uses if place < turn), default=start)
-            again = min((place for place in uses if place >= turn), default=tenure.end)
-            layer = bisect_right(bounds, start) - 1
-            is_kept = layer < 0 or bisect_left(bounds, start + 1) != bisect_right(bounds, last)
-            if not is_kept:
-                layers[layer].append((part, tenure, last, again))
-        for members in layers.values():
-            first = min(again for *_, again in members)
-            for part, tenure, last, _ in members:
-                start = min(block.start for block in tenure.blocks)
-                size = max(block.high - block.low for block in tenure.blocks)
-                part.again[tenure] = _draw([(size, start, last), (size, first, tenure.end)])
-
-    @cached_property
-    def layer_bounds(self) -> list[int]:
-        """Where unrolled layers begin: where the product stands that is there most often."""
-        places = group_pairs((self._name_alike(one), place) for place, one in self.products)
-        return max(places.values(), key=len, default=[])
-
-    def _list_uses(self, tenure: Tenure) -> list[int]:
-        """Return the places at which values are used, past what only moves them."""
-        found = []
-        for value in tenure.values:
-            one = self.definers.get(value.instruction)
-            for use in self.flow.uses(one, value.index or ()) if one is not None else ():
-                user = use.instruction
-                while user is not None and user.name not in self.places:
-                    user = self.flow.caller(user.computation)
-                if user is not None:
-                    found.append(self.places[user.name])
-        return found
-
-
-def _draw(spans: Sequence[tuple[int, int, int]]) -> intervals.Curve:
-    """Return the curve of sizes, each from one position to another; where they meet, once."""
-    changes: dict[int, int] = {}
-    end = -1
-    for size, start, last in spans:
-        intervals.add_blocks([intervals.LiveBlock(0, size, max(start, end + 1), last)], changes)
-        end = max(end, last)
-    return intervals.make_curve(changes)
-
-
-def _find_turn(op_names: Sequence[str]) -> int | None:
-    """Return where the backward pass begins; None where nothing was differentiated.
-
-    That is behind the position up to which most more of the forward pass ran than of the backward
-    pass: schedules put some of each among the other.
-    """
-    steps = [is_forward(name) - is_backward(name) for name in op_names]
-    balance = list(accumulate(steps, initial=0))
-    turn = balance.index(max(balance))
-    return next((place for place in range(turn, len(steps)) if steps[place] < 0), None)
