@@ -24,7 +24,7 @@ from accuracy.advice import (
     read_facts,
     simulate,
 )
-from accuracy.facts import FRESH
+from accuracy.facts import FRESH, TUNE, UNSEEN
 from dump_files import TESTDATA
 from tables import TableCase, find_cases
 
@@ -103,16 +103,34 @@ def test_what_was_told_wrongly_once(program: str, remedy: str, *, is_offered: bo
     assert bool(choose_remedies("tune", fact)) == is_offered
 
 
-def test_an_output_made_of_its_donor_in_another_order_needs_room() -> None:
-    """What reorders the beams of a cache reads what it would write over: XLA copies it there."""
+@pytest.mark.parametrize(
+    ("half", "program", "remedy", "backend", "error"),
+    [
+        # What reorders the beams of a cache reads what it would write over: XLA copies it there.
+        (FRESH, "beams", "donate", "gpu_h100", 0.01),
+        # XLA for CPU copies weights that something reads which may run after their update.
+        (FRESH, "adversaries", "donate", "cpu", 0.06),
+        # Logits are transposed for the gradient of the head.
+        (TUNE, "unroll_no", "chunked-loss", "cpu", 0.02),
+        # Stacks are transposed where the passes meet: both are there at once.
+        (UNSEEN, "llama", "checkpoint", "gpu_h100", 0.08),
+        # Layers without names, with a loop in each; encoder and decoder.
+        (UNSEEN, "linear", "checkpoint", "gpu_h100", 0.12),
+        (UNSEEN, "speech", "checkpoint", "gpu_h100", 0.15),
+        (TUNE, "conv_plain", "checkpoint", "gpu_a100", 0.01),
+    ],
+)
+def test_what_was_told_too_much_or_too_little_once(
+    half: str, program: str, remedy: str, backend: str, error: float
+) -> None:
     (fact,) = (
         one
-        for one in read_facts(FRESH)["remedy"]
-        if (one["program"], one["remedy"], one["backend"]) == ("beams", "donate", "gpu_h100")
+        for one in read_facts(half)["remedy"]
+        if (one["program"], one["remedy"], one["backend"]) == (program, remedy, backend)
     )
-    _, reserved, _ = simulate(FRESH, fact["backend"], fact["base"])
+    _, reserved, _ = simulate(half, fact["backend"], fact["base"])
     saved = fact["base_allocated"] - fact["allocated"]
-    assert reserved.saving(choose_remedies(FRESH, fact)) == pytest.approx(saved, rel=0.01)
+    assert reserved.saving(choose_remedies(half, fact)) == pytest.approx(saved, rel=error)
 
 
 @pytest.mark.hard

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.analysis.memory.donation import DonationRow, list_donations
+from hlotool.analysis.memory.donation import DonationRow, list_donations, list_missed_outputs
 from hlotool.hlo.parser import parse_module
 from hlotool.text import Source
 
@@ -160,3 +160,33 @@ ENTRY main {{
     text = text.replace("TILED", "f32").replace("TILES", "{1,0:T(8,128)}")
     (row,) = [row for row in rows(text) if row.parameter_number == 0]
     assert (row.status, row.reason, row.output_index) == ("donated-unused", reason, None)
+
+
+LATE = """
+HloModule m, is_scheduled=true
+
+ENTRY e {
+  w = f32[8]{0} parameter(0)
+  g = f32[8]{0} parameter(1)
+  b = f32[8]{0} bitcast(w)
+  y = f32[8]{0} custom-call(%s), custom_call_target="lapack_reads"
+  new = f32[8]{0} add(w, %s)
+  ROOT r = (f32[8]{0}, f32[8]{0}) tuple(new, y)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "added", "is_copied"),
+    [
+        ("w", "g", True),  # `y` reads what `new` is written over, and need not run first
+        ("b", "g", True),
+        ("w", "y", False),
+        ("g", "g", False),
+    ],
+)
+def test_a_donor_with_a_late_reader_is_copied_on_cpu(
+    read: str, added: str, *, is_copied: bool
+) -> None:
+    found = list_missed_outputs(parse_module(Source(LATE % (read, added))), None)
+    assert [one.is_copied for key, one in found.items() if key[0] == "new"] == [is_copied]
