@@ -47,6 +47,7 @@ TWO = ((16, 4), (32, 4), (16, 8))
         ((15, 31, 15), TWO, Law(Fraction(1), (1, 0), -1)),
         ((1, 2, 3), TWO, None),
         ((0, 0), ONE, Law(Fraction(0), (0,))),
+        ((1, 2), ((0,), (1,)), Law(Fraction(1), (1,), 1)),
     ],
 )
 def test_a_number_has_the_plainest_law_that_fits(

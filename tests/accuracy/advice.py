@@ -2,7 +2,7 @@
 
 Three kinds of programs. Those of testdata/advice/tune and judge were compiled as they are and with
 each remedy: what is simulated is held against what XLA allocates less, and what is said to fit
-against limits. Bands are made of them and of testdata/judged; testdata/unseen judges. Trials
+against limits. Bands are made of them and of testdata/judged; rules were mended with testdata/unseen. Trials
 (testdata/make/programs) are compiled with a flaw and as the finding says to write them; half of
 them were kept apart until the rules were finished. Train steps are compiled as they are, with their
 layers rematerialized, and with their state donated. What differs from what was told has a reason
@@ -45,11 +45,11 @@ TABLE: Final = ROOT / "docs" / "advice.csv"
 HEADING: Final = "advice,program,backend,used,measure,told,real,reason"
 BACKENDS: Final = ("cpu", "gpu_h100", "tpu_v5e")
 NOT_KEPT: Final = "¹"
-# What rules were made with, and what only judges them.
-RULES, JUDGES, BOTH = "rules", "judges", ""
+# What rules and bands were made with, what rules were mended with, and what only judges them.
+RULES, SEEN, JUDGES, BOTH = "rules", "seen", "judges", ""
 HALVES: Final[Mapping[str, str]] = {"advice": RULES, "advice_judges": JUDGES}
 TRIED: Final[Mapping[str, str]] = {
-    TUNE: RULES, JUDGE: RULES, FRESH: RULES, UNSEEN: JUDGES,
+    TUNE: RULES, JUDGE: RULES, FRESH: RULES, UNSEEN: SEEN,
 }  # fmt: skip
 # What is measured of a program with a flaw of each kind.
 MEASURES: Final[Mapping[str, str]] = {
@@ -285,7 +285,7 @@ def is_inside(half: str, fact: Mapping[str, Any]) -> bool | None:
 def judge_bands(found: Sequence[Trial]) -> str:
     """Say how many savings lie in their bands, and how many first options and fits are right."""
     lines = []
-    for used in HALVES.values():
+    for used in (RULES, SEEN, JUDGES):
         told: Counter[str] = Counter()
         right: Counter[str] = Counter()
         for half in (one for one, of in TRIED.items() if of == used):

@@ -10,6 +10,7 @@ from hlotool.analysis.dataflow.flow import Flow
 from hlotool.hlo import Instruction
 
 _UPDATE: Final = "dynamic-update-slice"
+_OPERANDS: Final = 2  # at least: an array and the part; places are given behind them
 _SMALL: Final = 2  # an update of half of the array is worth its copy
 _FILLED: Final = frozenset(("broadcast", "constant", "custom-call", "iota"))
 
@@ -45,13 +46,13 @@ def list_update_copies(
 
 def _find_update(one: Instruction) -> tuple[Instruction, Instruction] | None:
     """Return the array that an instruction writes a part of, and that part; None if it does not."""
-    if one.opcode == _UPDATE:
-        return one.operands[0], one.operands[1]
     body = one.callee() if one.opcode == "fusion" else None
-    root = body.root if body else None
-    if root is None or root.opcode != _UPDATE:
+    root = body.root if body else one
+    if root.opcode != _UPDATE or len(root.operands) < _OPERANDS:
         return None
     target = root.operands[0]
+    if root is one:
+        return target, root.operands[1]
     while target.opcode == "bitcast":
         target = target.operands[0]
     if target.opcode != "parameter":

@@ -241,7 +241,10 @@ class Edits:
             touched = self._settle(pairs)
             names = self._name_operations(computing)
             if names:
-                what = len(computing), names, find_main_scope(computing)
+                # A scope is told where it has all of them: most would read as all.
+                first, *more = sorted(map(fold_scope, computing), key=len)
+                scope = first if all(is_within(one, first) for one in more) else None
+                what = len(computing), names, scope or None
                 yield Claim(Cause("type-changed", *what, *types), touched)
 
     def _is_written(self, pair: _Pair) -> bool:

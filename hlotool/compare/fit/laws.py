@@ -71,7 +71,7 @@ def find_law(numbers: Sizes, points: tuple[Sizes, ...]) -> Law | None:
     rank = len(points[0])
     if len(set(numbers)) == 1:
         return Law(Fraction(numbers[0]), (0,) * rank)
-    if 0 not in numbers:
+    if 0 not in numbers and all(map(all, points)):  # powers of 0 say nothing
         for powers in _list_powers(rank):
             unit = Law(Fraction(1), powers)
             pairs = zip(numbers, points, strict=True)
