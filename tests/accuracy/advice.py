@@ -2,11 +2,11 @@
 
 Three kinds of programs. Those of testdata/advice/tune and judge were compiled as they are and with
 each remedy: what is simulated is held against what XLA allocates less, and what is said to fit
-against limits. Bands are made of them and of testdata/judged; rules were mended with testdata/unseen. Trials
-(testdata/make/programs) are compiled with a flaw and as the finding says to write them; half of
-them were kept apart until the rules were finished. Train steps are compiled as they are, with their
-layers rematerialized, and with their state donated. What differs from what was told has a reason
-(`REASONS`).
+against limits. Bands are made of them and of testdata/judged; rules were mended with
+testdata/unseen. Trials (testdata/make/programs) are compiled with a flaw and as the finding says to
+write them; half of them were kept apart until the rules were finished. Train steps are compiled as
+they are, with their layers rematerialized, and with their state donated. What differs from what was
+told has a reason (`REASONS`).
 """
 
 from __future__ import annotations
