@@ -1,6 +1,6 @@
 """Compile the programs of a half for one backend, with every remedy, and pack them.
 
-    python testdata/advice/make_remedies.py tune|judge|judged|unseen BACKEND FOLDER [NAME ...]
+    python testdata/advice/make_remedies.py tune|judge|judged|unseen|aside BACKEND FOLDER [NAME ...]
 
 FOLDER gets what XLA writes, so that an interruption loses nothing: what is there is kept.
 
@@ -25,11 +25,11 @@ from typing import Any
 import zstandard
 
 HERE = Path(__file__).resolve().parent
-JUDGED, UNSEEN = "judged", "unseen"  # beside this folder
+JUDGED, UNSEEN, ASIDE = "judged", "unseen", "aside"  # beside this folder
 KEPT = ("after_optimizations.txt", "after_optimizations-buffer-assignment.txt")
 KEPT_OF_BASES = (*KEPT, "before_optimizations.txt", "debug_options")
 BASES = ("flaw", "quiet")
-FLAWS = {"tune": "flaws", "judge": "flaws_judge", JUDGED: "flaws_fresh"}  # `unseen` has none
+FLAWS = {"tune": "flaws", "judge": "flaws_judge", JUDGED: "flaws_fresh"}  # the others have none
 _PATH = re.compile(rb'"/[^"\n]*/([^"/\n]+\.py)"')  # a source file: where it lay is nobody's matter
 _NUMBER = re.compile(r"^module_\d+\.")
 GPU_FLAGS = "--xla_gpu_autotune_level=0"
@@ -51,7 +51,7 @@ TARGETS = {
 
 def find_half(half: str) -> Path:
     """Return the folder of a half."""
-    return HERE.parent / half if half in (JUDGED, UNSEEN) else HERE / half
+    return HERE.parent / half if half in (JUDGED, UNSEEN, ASIDE) else HERE / half
 
 
 def compile_all(half: str, backend: str, scratch: Path, only: list[str]) -> dict[str, Any]:
