@@ -2,11 +2,11 @@
 
 Three kinds of programs. Those of testdata/advice/tune and judge were compiled as they are and with
 each remedy: what is simulated is held against what XLA allocates less, and what is said to fit
-against limits. Bands are made of them and of testdata/judged; rules were mended with
-testdata/unseen. Trials (testdata/make/programs) are compiled with a flaw and as the finding says to
-write them; half of them were kept apart until the rules were finished. Train steps are compiled as
-they are, with their layers rematerialized, and with their state donated. What differs from what was
-told has a reason (`REASONS`).
+against limits. Bands are made of them and of testdata/judged; testdata/unseen and testdata/aside
+judged once each, and rules were mended with them since. Trials (testdata/make/programs) are
+compiled with a flaw and as the finding says to write them; half of them were kept apart until the
+rules were finished. Train steps are compiled as they are, with their layers rematerialized, and
+with their state donated. What differs from what was told has a reason (`REASONS`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from accuracy.facts import FRESH, JUDGE, TUNE, UNSEEN, find_half
+from accuracy.facts import ASIDE, FRESH, JUDGE, TUNE, UNSEEN, find_half
 from dump_files import ROOT, SHARED
 from msgspec import Struct
 
@@ -49,7 +49,7 @@ NOT_KEPT: Final = "¹"
 RULES, SEEN, JUDGES, BOTH = "rules", "seen", "judges", ""
 HALVES: Final[Mapping[str, str]] = {"advice": RULES, "advice_judges": JUDGES}
 TRIED: Final[Mapping[str, str]] = {
-    TUNE: RULES, JUDGE: RULES, FRESH: RULES, UNSEEN: SEEN,
+    TUNE: RULES, JUDGE: RULES, FRESH: RULES, UNSEEN: SEEN, ASIDE: SEEN,
 }  # fmt: skip
 # What is measured of a program with a flaw of each kind.
 MEASURES: Final[Mapping[str, str]] = {

@@ -1,7 +1,7 @@
 """What became of programs that were compiled with a remedy, or without a flaw, as XLA says.
 
-testdata/advice/README.md has how they were made and drawn. testdata/unseen is read once, at
-the end. Nothing here is hlotool's: what it tells is joined by (backend, program, remedy).
+testdata/advice/README.md has how they were made and drawn. Nothing here is hlotool's: what it tells
+is joined by (backend, program, remedy).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec import Struct, convert
 ADVICE: Final = ROOT / "testdata" / "advice"
 TUNE, JUDGE = "tune", "judge"
 FRESH = "judged"  # what judged since; of programs that no other half has
-UNSEEN = "unseen"  # what judges now, with remedies alone
+UNSEEN, ASIDE = "unseen", "aside"  # what judged then, one after the other; remedies alone
 
 
 def find_half(half: str) -> Path:

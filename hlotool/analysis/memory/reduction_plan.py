@@ -74,7 +74,7 @@ Band: TypeAlias = tuple[float, float]
 BANDS: Final[Mapping[RemedyKind, Mapping[Backend, Band]]] = {
     "donate": {"cpu": (0.6, 1.5), "gpu": (0.65, 1.5), "tpu": (0.85, 1.15)},
     "undonate": {"cpu": (0.85, 1.15)},
-    "checkpoint": {"cpu": (0.7, 1.3), "gpu": (0.7, 1.3), "tpu": (0.75, 1.5)},
+    "checkpoint": {"cpu": (0.7, 1.3), "gpu": (0.7, 1.5), "tpu": (0.75, 1.5)},
     "chunk-loss": {"cpu": (0.7, 1.3), "gpu": (0.65, 1.5)},
     "smaller-batch": {"cpu": (0.5, 1.5), "gpu": (0.7, 1.5)},
 }
