@@ -91,3 +91,22 @@ def test_causes(
     found = reader.read(copy)
     assert (found.cause, found.because) == (cause, said)
     assert cause is None or cause in COPY_CAUSES
+
+
+def test_what_goes_through_a_barrier_beside_a_value_is_no_part_of_it() -> None:
+    module = parse_module(
+        Source("""HloModule m
+
+ENTRY e {
+  a = f32[4] parameter(0)
+  b = f32[4] parameter(1)
+  t = (f32[4], f32[4]) tuple(a, b)
+  o = (f32[4], f32[4]) opt-barrier(t)
+  g = f32[4] get-tuple-element(o), index=1
+  ROOT n = f32[4] negate(g)
+}
+""")
+    )
+    root = module.entry.root
+    made = Flow(read_call_graph(module)).ancestors([root], module.entry)
+    assert [one.name for one in made or ()] == ["n", "g", "b"]

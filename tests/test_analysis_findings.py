@@ -353,6 +353,17 @@ def test_a_synchronous_collective_is_told_apart() -> None:
     assert found.advice == SYNCHRONOUS_ADVICE
 
 
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [("all-reduce", TURNED_ON_ADVICE), ("collective-permute", SYNCHRONOUS_ADVICE)],
+)
+def test_only_others_of_its_opcode_show_that_it_is_asynchronous(kind: str, advice: str) -> None:
+    alone = "r = bf16[1024,1024] all-reduce(p), replica_groups={{0,1}}, to_apply=%add"
+    text = collective("bf16", kind, between=alone)
+    told = [one for one in find(text) if one.id == "exposed-collective"]
+    assert advice in {one.advice for one in told}
+
+
 def test_a_pair_marked_synchronous_is_told_apart() -> None:
     config = '{"collective_backend_config":{"is_sync":true}}'
     text = collective("bf16", "all-reduce")

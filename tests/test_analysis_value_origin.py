@@ -258,6 +258,27 @@ def test_nothing_known() -> None:
     assert ValueOrigins(None, bare).of(value) == ValueOrigin()
 
 
+KEPT = """HloModule m, is_scheduled=true
+
+ENTRY main {
+  p = f32[4] parameter(0)
+  a = f32[4] negate(p), metadata={op_name="jit(f)/jvp()/neg"}
+  b = f32[4] exponential(a), metadata={op_name="jit(f)/jvp()/exp"}
+  v = f32[2,2] bitcast(b)
+  c = f32[2,2] sine(v), metadata={op_name="jit(f)/jvp()/sin"}
+  ROOT d = f32[2,2] multiply(c, v), metadata={op_name="jit(f)/transpose(jvp())/mul"}
+}
+"""
+
+
+def test_a_value_is_kept_if_the_backward_pass_uses_its_own_bytes() -> None:
+    """What is made of it does not count: all of the backward pass is made of the forward pass."""
+    module = parse_module(Source(KEPT))
+    estimate = estimate_assignment(module)
+    found = ValueOrigins(module, estimate.assignment, estimate.flow)
+    assert [name for name in "abcd" if found.is_kept(name, ())] == ["b", "c"]
+
+
 # Real values, read by hand: the file, the value, line, scope, and who told.
 FOUND = [
     # Element 2 of the loop is written by loop_dynamic_update_slice_fusion.4, which stacks element

@@ -192,6 +192,13 @@ class Flow:
                 caller = self.caller(one.computation)
                 given = caller.operands if caller and caller.opcode == "fusion" else ()
                 below = given[one.parameter_number : one.parameter_number + 1]
+            if one.opcode == "get-tuple-element":
+                given = one.operands
+                # What goes through a barrier beside a value is no part of it.
+                while given and given[0].opcode == "opt-barrier":
+                    given = given[0].operands
+                if given and given[0].opcode == "tuple":
+                    below = given[0].operands[one.tuple_index : one.tuple_index + 1]
             for each in below:
                 if each not in met:
                     met[each] = None

@@ -132,10 +132,10 @@ _ADVICE: Final[dict[_Mode, str]] = {
 _SCHEDULER: Final = re.compile(r"xla_\w*latency_hiding_scheduler=true")
 
 
-def _advise(evidence: finding.Evidence, mode: _Mode) -> str:
-    """Advise to turn nothing on that the flags, or other collectives, show to be on."""
+def _advise(evidence: finding.Evidence, mode: _Mode, opcode: str) -> str:
+    """Advise to turn nothing on that the flags, or others of its opcode, show to be on."""
     rows = evidence.collectives.rows if evidence.collectives else ()
-    if mode == "alone" and any(row.is_async for row in rows):
+    if mode == "alone" and any(row.is_async and row.opcode == opcode for row in rows):
         return finding.TURNED_ON_ADVICE
     if mode != "pair" and any(map(_SCHEDULER.match, evidence.flags)):
         return (
@@ -164,7 +164,7 @@ def find_exposed_collectives(evidence: finding.Evidence) -> Iterator[finding.Fin
         seconds = [row.exposed_seconds for row in rows if row.exposed_seconds is not None]
         yield replace(
             one,
-            advice=_advise(evidence, mode),
+            advice=_advise(evidence, mode, rows[0].opcode),
             estimated_seconds=sum(seconds) if seconds else None,
             weighted_bytes=_weigh(evidence.pricing, rows),
         )

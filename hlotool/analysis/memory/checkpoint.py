@@ -146,30 +146,35 @@ class Checkpoint:
         )
 
     def is_logits(self, tenure: Tenure) -> bool:
-        """Whether it is as large as the logits, with their columns last, or first: transposed."""
+        """Whether it is as large as the logits, with their columns last, or first: transposed.
+
+        What a product before theirs uses is none: words to embed, one-hot.
+        """
         if self._logits is None:
             return False
-        count, columns = self._logits
+        count, columns, made = self._logits
         dims = [dims_of(value.shape) for value in tenure.values]
-        return any(
+        is_alike = any(
             len(one) > 1
             and prod(one) == count
             and (one[-1] == columns or (one[0] == columns and one not in self._given))
             for one in dims
         )
+        before = {place for place, _ in self.products if place < made}
+        return is_alike and before.isdisjoint(self._list_uses(tenure))
 
     @cached_property
-    def _logits(self) -> tuple[int, int] | None:
-        """How many elements and columns logits have, None where nothing looks like them.
+    def _logits(self) -> tuple[int, int, int] | None:
+        """Elements and columns of logits, and when they are made; None where none look like them.
 
         They are what the last product of the forward pass makes, where it makes more columns than
         it adds up, and no loop makes it.
         """
-        for _, product in self.products[-1:]:
+        for place, product in self.products[-1:]:
             made = next(map(dims_of, product.shape.leaves()), ())
             weights = [dims_of(one.shape) for one in product.operands]
             if made and any(len(one) == 2 and min(one) < made[-1] in one for one in weights):  # noqa: PLR2004
-                return prod(made), made[-1]
+                return prod(made), made[-1], place
         return None
 
     @cached_property

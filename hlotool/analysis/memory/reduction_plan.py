@@ -116,7 +116,7 @@ class ReliefRow(Struct, frozen=True):
     verdict: Annotated[
         Verdict,
         column(
-            "fits: even with the least savings; may fit: with the simulated savings; "
+            "fits: even with the least savings; may fit: with the most; "
             "unsure: too few or too different trials for a number",
             is_verdict=True,
         ),
@@ -183,7 +183,7 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> Plan:
     rows = [
         row
         for number, chosen in enumerate(sets, 1)
-        for row in _write_option(number, chosen, reserved, fit.allocated_bytes, excess)
+        for row in _write_option(number, chosen, reserved, excess)
     ]
     unsure = (one for one in remedies if one.band is None)
     for number, one in enumerate(unsure, len(sets) + 1):
@@ -192,21 +192,25 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> Plan:
         rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
     curves = (reserved.curve(chosen, fit.allocated_bytes) for chosen in ((), *sets))
     is_cpu = module is not None and find_backend(module) == "cpu"  # as in `parts.Checkpoint`
-    is_saved = any(one.kind == "saved-activations" for one in parts)
+    kinds = {one.kind for one in parts}
+    is_saved = "saved-activations" in kinds and "layer-inputs" not in kinds  # else it is on
     is_offered = any(one.kind == "checkpoint" for one in remedies)
     return Plan(tuple(rows), tuple(curves), is_cpu and is_saved and not is_offered)
 
 
 def _write_option(
-    number: int, chosen: Sequence[Remedy], reserved: Reserved, allocated_bytes: int, excess: int
+    number: int, chosen: Sequence[Remedy], reserved: Reserved, excess: int
 ) -> Iterator[ReliefRow]:
     """Yield the rows of an option; none saves more than there is, no donation more than outputs."""
     saved, sure = reserved.saving(chosen), reserved.least_saving(chosen)
+    verdict: Verdict = "fits" if sure >= excess else "may fit"
+    if reserved.most_saving(chosen) < excess:
+        verdict = "does not fit"
     for one in chosen:
         saves, (least, most) = reserved.saving([one]), one.band or (0, 0)
         owners = {each.allocation for part in one.parts for each in part.tenures if each.is_owner}
         outputs = sum(each.size_bytes for each in owners)
-        there = outputs if one.kind == "donate" else allocated_bytes
+        there = outputs if one.kind == "donate" else reserved.removable_bytes
         yield ReliefRow(
             option=number,
             what=one.title,
@@ -218,7 +222,7 @@ def _write_option(
             option_saves_bytes=saved,
             option_least_bytes=sure,
             free_bytes=saved - excess,
-            verdict="fits" if sure >= excess else "may fit" if saved >= excess else "does not fit",
+            verdict=verdict,
             how=REMEDIES[one.kind][1],
         )
 
@@ -328,6 +332,8 @@ class Reserved:
         self.part_of = {tenure: part for part in parts for tenure in part.tenures}
         placed = (tenure for tenure in self.part_of if not tenure.is_temp)
         self.lying_in = group_by(placed, lambda tenure: tenure.allocation)
+        outputs = (one for one in self.lying_in if one.allocation_type == "output")
+        self.removable_bytes = self.temp.peak_bytes + sum(one.size_bytes for one in outputs)
         self._known: dict[frozenset[Remedy], int] = {}
 
     def saving(self, remedies: Iterable[Remedy]) -> int:
@@ -359,8 +365,8 @@ class Reserved:
         return self._scale(remedies, lambda band: band[0])
 
     def most_saving(self, remedies: Sequence[Remedy]) -> int:
-        """Return the most."""
-        return self._scale(remedies, lambda band: band[1])
+        """Return the most, of what is there beside arguments and constants."""
+        return min(self._scale(remedies, lambda band: band[1]), self.removable_bytes)
 
     def rank(self, remedies: Sequence[Remedy]) -> tuple[bool, int]:
         """Rank what leaves the batch as it is before all else, then what most likely saves most."""

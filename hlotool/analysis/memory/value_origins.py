@@ -35,7 +35,7 @@ from hlotool.analysis.graph.calls import list_branches, list_callers
 from hlotool.analysis.origin import find_scope, is_backward, is_forward, is_of_loop
 from hlotool.hlo import Computation, Instruction, Module, ShapeIndex, SourceLocation, TupleShape
 from hlotool.hlo.buffers import BufferAssignment, BufferValue
-from hlotool.hlo.opcodes import CONTROL_FLOW, MOVES, USES_NOTHING
+from hlotool.hlo.opcodes import ASYNC_DONES, CONTROL_FLOW, MOVES, USES_NOTHING
 
 MOST_PRODUCERS: Final = 64  # of one value; whoever asks wants the near ones
 _MOST_OPERANDS: Final = 8  # of one instruction that are followed
@@ -126,7 +126,7 @@ class ValueOrigins:
         made = (one.metadata().op_name for one in self.search.list_producers(instruction, index))
         if not is_forward(next((op_name for op_name in made if "jvp(" in op_name), "")):
             return False
-        users = self.search.users.of(instruction, index)
+        users = self.search.users.of(instruction, index, itself=True)
         return any(is_backward(one.metadata().op_name) for one in users)
 
     def _read_text(self, value: BufferValue) -> ValueOrigin:
@@ -394,6 +394,7 @@ class _Step(NamedTuple):
 
 MOST_USERS: Final = 64  # of one value; whoever asks wants the near ones
 _HANDING_ON: Final = CONTROL_FLOW | {"get-tuple-element", "parameter", "tuple"}
+_SAME_BYTES: Final = ASYNC_DONES | {"bitcast", "opt-barrier"}
 _SAME_SHAPE: Final = frozenset(("copy", "opt-barrier"))  # tuples go through them as they are
 
 _Use: TypeAlias = tuple[int, tuple[Instruction, int]]  # its place, who uses it, as which operand
@@ -409,8 +410,12 @@ class Users:
         self.callers = {computation: found[0] for computation, found in callers.items()}
         self._uses: dict[Instruction, _Uses] = {}
 
-    def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
+    def of(
+        self, instruction: Instruction, index: ShapeIndex, *, itself: bool = False
+    ) -> Iterator[Instruction]:
         """Yield what uses a value, then what uses the results of that: at most MOST_USERS.
+
+        Of a value `itself`, only what uses its own bytes.
 
         Nearest first; the inside of a loop before what comes behind it. Tuples, loops, calls and
         branches only hand a value on, to what takes it out again, to what they run, and to what
@@ -424,6 +429,8 @@ class Users:
             one, at = pending.popleft()
             if one is not instruction and one.opcode not in _HANDING_ON:
                 yield one
+                if itself and one.opcode not in _SAME_BYTES:
+                    continue
             for other in islice(self._after(one, at), MOST_USERS):
                 if other not in seen:
                     seen.add(other)

@@ -165,6 +165,9 @@ def say_relief(fit: Fit, planned: plan.Plan) -> tuple[Line, ...]:
     undone = (_UNDONE,) if planned.is_checkpoint_undone else ()
     if not planned.rows:
         return (Line("No known change saves memory here."), *undone)
+    if all(row.option_saves_bytes is None for row in planned.rows):
+        text = "No change with tried savings makes it fit {limit_bytes}."
+        return (Line(text, FIT, fit), *undone)
     text = (
         f"No set of up to {plan.MOST_TOGETHER} changes is certain to make it fit {{limit_bytes}}; "
         "those below save most."
