@@ -39,7 +39,7 @@ from hlotool.text import Source
 MODULES, BUFFERS = list_module_bases(), list_buffer_bases()
 FAILED_ONCE = sorted((TESTDATA / "bad" / "mutants").iterdir())
 PARTS = 4  # of each kind, so that all processors have work to the end
-FEW = 15  # one for each of the commands below
+FEW = 16  # one for each of the commands below
 TRIES = 5  # to injure a dump in some way
 # Of these XLA takes the layout from the operand, whatever is written, or does not print it.
 UNTOLD_LAYOUTS = re.compile(r"\b(?:async-start|recv-done)\(")
@@ -65,6 +65,7 @@ ASKED = (
     "shardings {path} --json -n 0",
     "fit {larger} {path} --json",
     "fit {path} {larger}",
+    "buffers {path} --hbm 1KiB --json",
 )
 LARGER = re.compile(r"(?<=\[)\d+(?=[,\]])")  # the first dimension of each shape
 

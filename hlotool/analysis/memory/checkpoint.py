@@ -35,6 +35,7 @@ from hlotool.table.words import fold_numbers
 
 _PRODUCTS: Final = re.compile(r"(?:dot_general|conv_general_dilated|ragged_dot)\Z")
 _REPEATED: Final = 2  # layers at least
+_OPERANDS: Final = 2  # of an update at least: an array and the part
 
 
 def _count(shape: Shape) -> int:
@@ -209,7 +210,7 @@ class Checkpoint:
     def _read_stack(self, loop: Instruction, index: tuple[int, ...]) -> Stack | None:
         body = loop.expect_callee("body")
         made = self.flow.source(body.root, index, within=body)
-        if made.inner.opcode != "dynamic-update-slice":
+        if made.inner.opcode != "dynamic-update-slice" or len(made.inner.operands) < _OPERANDS:
             return None
         update = made.inner.operands[1]
         whole, part = (_count(made.inner.shape), _count(update.shape))
@@ -319,9 +320,9 @@ class Checkpoint:
     def _find_bounds(self, saved: Iterable[_Saved]) -> list[int]:
         """Return where unrolled layers begin: where least is alive for the forward pass.
 
-        Between two products it is the place with least; those where it is not less before the
-        product or behind the next are bounds. Products `a b c d`, with 1, 4, 3, 1, 4 MiB alive
-        before, between and behind them: layers begin before `a` and before `d`.
+        Before each product it is the place with least behind the one before; where the products
+        beside it have no less, a layer begins. Products `a b c d` with 1, 4, 3 and 1 MiB alive
+        before each: layers begin before `a` and before `d`.
         """
         products = sorted({place for place, _ in self.products})
         changes: Counter[int] = Counter()
