@@ -14,6 +14,7 @@ from hlotool.analysis.findings.finding import (
     ADVICE,
     FINDINGS,
     MARKED_ADVICE,
+    OTHERS_ON_ADVICE,
     SYNCHRONOUS_ADVICE,
     TURNED_ON_ADVICE,
     Evidence,
@@ -69,7 +70,13 @@ def test_findings_of_dumps_are_sentences(case: Case) -> None:
         (one.severity == "warning", one.weighted_bytes or -1, one.bytes or -1) for one in findings
     ]
     assert ranks == sorted(ranks, reverse=True)
-    spoken = {SYNCHRONOUS_ADVICE, MARKED_ADVICE, TURNED_ON_ADVICE, *COPY_ADVICE.values()}
+    spoken = {
+        SYNCHRONOUS_ADVICE,
+        MARKED_ADVICE,
+        OTHERS_ON_ADVICE,
+        TURNED_ON_ADVICE,
+        *COPY_ADVICE.values(),
+    }
     assert all(one.advice in {ADVICE[one.id], *spoken} for one in findings)
     for one in findings:
         assert one.id in FINDINGS.field("id").values
@@ -355,7 +362,7 @@ def test_a_synchronous_collective_is_told_apart() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "advice"),
-    [("all-reduce", TURNED_ON_ADVICE), ("collective-permute", SYNCHRONOUS_ADVICE)],
+    [("all-reduce", TURNED_ON_ADVICE), ("collective-permute", OTHERS_ON_ADVICE)],
 )
 def test_only_others_of_its_opcode_show_that_it_is_asynchronous(kind: str, advice: str) -> None:
     alone = "r = bf16[1024,1024] all-reduce(p), replica_groups={{0,1}}, to_apply=%add"

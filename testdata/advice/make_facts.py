@@ -129,6 +129,8 @@ def write_limit(name: str, backend: str, takes: int, gains: dict[str, int]) -> s
     if best < takes * LEAST:
         return ""
     limit = int(takes - SHARE * best) // MIB * MIB
+    if takes - best > limit:  # less than a MiB is gained
+        return ""
     ordered = sorted((one for one in gains if gains[one] > 0), key=lambda one: -gains[one])
     return write(
         "over_limit",

@@ -133,10 +133,14 @@ _SCHEDULER: Final = re.compile(r"xla_\w*latency_hiding_scheduler=true")
 
 
 def _advise(evidence: finding.Evidence, mode: _Mode, opcode: str) -> str:
-    """Advise to turn nothing on that the flags, or others of its opcode, show to be on."""
+    """Advise to turn nothing on that the flags, or other collectives, show to be on.
+
+    XLA has a flag for each kind: a TPU's all-gathers may be asynchronous, and no all-reduce.
+    """
     rows = evidence.collectives.rows if evidence.collectives else ()
-    if mode == "alone" and any(row.is_async and row.opcode == opcode for row in rows):
-        return finding.TURNED_ON_ADVICE
+    on = {row.opcode for row in rows if row.is_async}
+    if mode == "alone" and on:
+        return finding.TURNED_ON_ADVICE if opcode in on else finding.OTHERS_ON_ADVICE
     if mode != "pair" and any(map(_SCHEDULER.match, evidence.flags)):
         return (
             finding.ADVICE["exposed-collective"] if mode == "marked" else finding.TURNED_ON_ADVICE

@@ -80,6 +80,8 @@ MARKED_ADVICE: Final = (
 TURNED_ON_ADVICE: Final = (
     "send less: asynchronous collectives are on, but XLA left this one synchronous"
 )
+# Where only others are.
+OTHERS_ON_ADVICE: Final = "send less: only other kinds of collectives are asynchronous here"
 # When there is one, beside the sizes below which none is worth a look.
 FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "baked-constant": "constants of at least 1 MiB each; the bytes are their sizes. Arguments "

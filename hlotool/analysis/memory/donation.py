@@ -311,15 +311,15 @@ def list_missed_outputs(module: Module, flow: Dataflow | None) -> dict[ValueKey,
         for operand in one.operands:
             before[operand] = before.get(operand, 0) | before.get(one, 0)
     for number, (row, value) in enumerate(made):
-        parameter, maker = module.entry.parameters[row.parameter_number], value.instruction
+        parameter, producer = module.entry.parameters[row.parameter_number], value.instruction
         given = flow.value_at(parameter, ())
-        read = [one for one in maker.operands if flow.value_at(one, ()) is given]
+        read = [one for one in producer.operands if flow.value_at(one, ()) is given]
         is_over = backend == "tpu" or all(rule.allows((one, ()), value) for one in read)
         late = (one for one in list_readers(parameter) if not before.get(one, 0) >> number & 1)
-        is_copied = backend == "cpu" and maker.computation is module.entry and any(late)
+        is_copied = backend == "cpu" and producer.computation is module.entry and any(late)
         output = MissedOutput(row, is_over, is_copied)
-        missed[maker.name, value.index] = output  # as assignments name it
-        missed[maker.full_name, value.index] = output  # and estimates
+        missed[producer.name, value.index] = output  # as assignments name it
+        missed[producer.full_name, value.index] = output  # and estimates
     return missed
 
 
