@@ -210,7 +210,7 @@ def _write_option(
         saves, (least, most) = reserved.saving([one]), one.band or (0, 0)
         owners = {each.allocation for part in one.parts for each in part.tenures if each.is_owner}
         outputs = sum(each.size_bytes for each in owners)
-        there = outputs if one.kind == "donate" else reserved.removable_bytes
+        there = outputs if one.kind == "donate" else max(reserved.removable_bytes, saves)
         yield ReliefRow(
             option=number,
             what=one.title,
@@ -365,8 +365,9 @@ class Reserved:
         return self._scale(remedies, lambda band: band[0])
 
     def most_saving(self, remedies: Sequence[Remedy]) -> int:
-        """Return the most, of what is there beside arguments and constants."""
-        return min(self._scale(remedies, lambda band: band[1]), self.removable_bytes)
+        """Return the most: what is simulated, or more, up to all but arguments and constants."""
+        there = max(self.removable_bytes, self.saving(remedies))
+        return min(self._scale(remedies, lambda band: band[1]), there)
 
     def rank(self, remedies: Sequence[Remedy]) -> tuple[bool, int]:
         """Rank what leaves the batch as it is before all else, then what most likely saves most."""
