@@ -107,7 +107,8 @@ def find_backend(module: Module) -> Backend | None:
     """
     key = (find_backend, "")
     if key not in module.values:
-        computations = (module.entry, *module.computations.values())
+        others = (one for one in module.computations.values() if one is not module.entry)
+        computations = (module.entry, *others)
         has_configs = _CONFIG in module.source.text
         marks = (_find_mark(one, has_configs) for each in computations for one in each.instructions)
         module.values[key] = next(filter(None, marks), None)

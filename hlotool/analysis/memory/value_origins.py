@@ -400,6 +400,17 @@ _SAME_SHAPE: Final = frozenset(("copy", "opt-barrier"))  # tuples go through the
 _Use: TypeAlias = tuple[int, tuple[Instruction, int]]  # its place, who uses it, as which operand
 
 
+def _updates(one: Instruction, what: Instruction) -> bool:
+    """Whether an instruction writes a part of an array, such as a stack, as large as one of it."""
+    body = one.callee() if one.opcode == "fusion" else None
+    made = body.root if body else one
+    while made.opcode == "bitcast" and made.operands:
+        made = made.operands[0]
+    sizes = {leaf.element_count for leaf in what.shape.leaves()}
+    is_whole = any(leaf.element_count in sizes for leaf in one.shape.leaves())
+    return made.opcode == "dynamic-update-slice" and is_whole
+
+
 class Users:
     """Finds the instructions that use a value, for one module.
 
@@ -429,7 +440,7 @@ class Users:
             one, at = pending.popleft()
             if one is not instruction and one.opcode not in _HANDING_ON:
                 yield one
-                if itself and one.opcode not in _SAME_BYTES:
+                if itself and one.opcode not in _SAME_BYTES and not _updates(one, instruction):
                     continue
             for other in islice(self._after(one, at), MOST_USERS):
                 if other not in seen:
@@ -438,15 +449,16 @@ class Users:
 
     def _after(self, one: Instruction, index: ShapeIndex) -> Iterator[Position]:
         """Yield where the value is seen next; a position stands for all that is below it too."""
-        if one.is_root and (caller := self.callers.get(one.computation)) is not None:
+        uses = self._uses_of(one)
+        if uses.is_root and (caller := self.callers.get(one.computation)) is not None:
             yield from _leave(one, caller, index)
-        for _, (user, number) in self._uses_of(one).of(index):
+        for _, (user, number) in uses.of(index):
             yield from _enter(user, number, index)
 
     def _uses_of(self, one: Instruction) -> _Uses:
         """Return the uses of a result, found once."""
         if one not in self._uses:
-            self._uses[one] = found = _Uses()
+            self._uses[one] = found = _Uses(one.is_root)
             for user in one.users:
                 for number in user.places_of(one):
                     found.add(user, number)
@@ -456,7 +468,8 @@ class Users:
 class _Uses:
     """Who has a result as which operand, in dump order; who takes which element is apart."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_root: bool) -> None:
+        self.is_root = is_root
         self._all: list[_Use] = []
         self._whole: list[_Use] = []
         self._elements: dict[int, list[_Use]] = {}
