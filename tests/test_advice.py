@@ -147,6 +147,8 @@ def test_what_remedies_save_lies_in_their_bands() -> None:
     assert sum(told) >= 0.95 * len(told)
     limits = [one for half in TRIED for one in measure_limits(half)]
     assert all(one.told == one.real for one in limits if one.advice == FITS)
+    made = [one.real for one in limits if one.advice == FIRST and one.used == "rules"]
+    assert sum(one in {1, 2} for one in made) >= 0.8 * len(made)
     # Of an option that nobody compiled (place 0) nobody knows.
     first = [one.real for one in limits if one.advice == FIRST and one.real]
     assert sum(one in {1, 2} for one in first) >= 0.9 * len(first)

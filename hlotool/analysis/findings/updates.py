@@ -10,7 +10,6 @@ from hlotool.analysis.dataflow.flow import Flow
 from hlotool.hlo import Instruction
 
 _UPDATE: Final = "dynamic-update-slice"
-_OPERANDS: Final = 2  # at least: an array and the part; places are given behind them
 _SMALL: Final = 2  # an update of half of the array is worth its copy
 _FILLED: Final = frozenset(("broadcast", "constant", "custom-call", "iota"))
 
@@ -48,7 +47,7 @@ def _find_update(one: Instruction) -> tuple[Instruction, Instruction] | None:
     """Return the array that an instruction writes a part of, and that part; None if it does not."""
     body = one.callee() if one.opcode == "fusion" else None
     root = body.root if body else one
-    if root.opcode != _UPDATE or len(root.operands) < _OPERANDS:
+    if root.opcode != _UPDATE or not root.operands[1:]:
         return None
     target = root.operands[0]
     if root is one:

@@ -35,7 +35,6 @@ from hlotool.table.words import fold_numbers
 
 _PRODUCTS: Final = re.compile(r"(?:dot_general|conv_general_dilated|ragged_dot)\Z")
 _REPEATED: Final = 2  # layers at least
-_OPERANDS: Final = 2  # of an update at least: an array and the part
 
 
 def _count(shape: Shape) -> int:
@@ -86,9 +85,9 @@ class Checkpoint:
         self.is_undone = find_backend(module) == "cpu"  # XLA:CPU merges it with the first time
         live = report.map.live_ranges
         sequence, self.places = (live.sequence, live.positions) if live else ((), {})
-        self.instructions = list(module.instructions())
-        names = {one.name: one for one in self.instructions}
-        names |= {one.full_name: one for one in self.instructions}
+        instructions = list(module.instructions())
+        names = {one.name: one for one in instructions}
+        names |= {one.full_name: one for one in instructions}
         self.sequence = [names.get(name) for name in sequence]
         self.op_names = [one.metadata().op_name if one else "" for one in self.sequence]
         self.turn = _find_turn(self.op_names)
@@ -210,7 +209,7 @@ class Checkpoint:
     def _read_stack(self, loop: Instruction, index: tuple[int, ...]) -> Stack | None:
         body = loop.expect_callee("body")
         made = self.flow.source(body.root, index, within=body)
-        if made.inner.opcode != "dynamic-update-slice" or len(made.inner.operands) < _OPERANDS:
+        if made.inner.opcode != "dynamic-update-slice" or not made.inner.operands[1:]:
             return None
         update = made.inner.operands[1]
         whole, part = (_count(made.inner.shape), _count(update.shape))

@@ -191,7 +191,7 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> Plan:
         unknown = (None,) * 6
         rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
     curves = (reserved.curve(chosen, fit.allocated_bytes) for chosen in ((), *sets))
-    is_cpu = module is not None and find_backend(module) == "cpu"  # as in `parts.Checkpoint`
+    is_cpu = module is not None and find_backend(module) == "cpu"  # as in `Checkpoint`
     kinds = {one.kind for one in parts}
     is_saved = "saved-activations" in kinds and "layer-inputs" not in kinds  # else it is on
     is_offered = any(one.kind == "checkpoint" for one in remedies)
