@@ -835,7 +835,7 @@ def apply_grads(devices: Devices, changes: Change) -> Case:
 
 def two_crops(devices: Devices, changes: Change) -> Case:
     """Two crops of each picture: a student says what a slow teacher says of the other one."""
-    count, patches, width, kinds = halve(changes, 16), 196, 256, 8192
+    count, patches, width, kinds = halve(changes, 16), 256, 256, 8192
 
     def see(changes: Change, params: Any, x: Any) -> Any:
         x = dense(x, params["into"]) + params["places"]
