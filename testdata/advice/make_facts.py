@@ -1,6 +1,6 @@
 """Write `facts.toml` of a half from what XLA said of each compilation.
 
-    PYTHONPATH=testdata python testdata/advice/make_facts.py tune|judge|judged|unseen|aside
+    PYTHONPATH=testdata python testdata/advice/make_facts.py tune|judge|judged|unseen|aside|sealed
 
 `[[remedy]]`: a program as it is and with one remedy. `[[flaw]]`: one with a flaw and without it;
 where `same_program` is true the compiler makes the same of both. `[[quiet]]`: a near-miss.
@@ -25,7 +25,7 @@ import zstandard
 from make.remedies import name_variant
 
 HERE = Path(__file__).resolve().parent
-JUDGED, UNSEEN, ASIDE = "judged", "unseen", "aside"  # beside this folder
+JUDGED, UNSEEN, ASIDE, SEALED = "judged", "unseen", "aside", "sealed"  # beside this folder
 PROGRAMS = {
     "tune": "flaws.py",
     "judge": "flaws_judge.py",
@@ -60,7 +60,7 @@ _HEAD = re.compile(r"^\s*(?:ROOT )?%?[\w.-]+ = (\(.*?\)|\S+) ([\w-]+)\(")
 
 def find_half(half: str) -> Path:
     """Return the folder of a half."""
-    return HERE.parent / half if half in (JUDGED, UNSEEN, ASIDE) else HERE / half
+    return HERE.parent / half if half in (JUDGED, UNSEEN, ASIDE, SEALED) else HERE / half
 
 
 def list_facts(half: str) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Compile the programs of a half for one backend, with every remedy, and pack them.
 
-    python testdata/advice/make_remedies.py tune|judge|judged|unseen|aside BACKEND FOLDER [NAME ...]
+    python testdata/advice/make_remedies.py HALF BACKEND FOLDER [NAME ...]
 
+HALF is tune, judge, judged, unseen, aside or sealed.
 FOLDER gets what XLA writes, so that an interruption loses nothing: what is there is kept.
 
 Of each, the final text and the buffer assignment are kept; of flaws and near-misses the text before
@@ -25,7 +26,7 @@ from typing import Any
 import zstandard
 
 HERE = Path(__file__).resolve().parent
-JUDGED, UNSEEN, ASIDE = "judged", "unseen", "aside"  # beside this folder
+JUDGED, UNSEEN, ASIDE, SEALED = "judged", "unseen", "aside", "sealed"  # beside this folder
 KEPT = ("after_optimizations.txt", "after_optimizations-buffer-assignment.txt")
 KEPT_OF_BASES = (*KEPT, "before_optimizations.txt", "debug_options")
 BASES = ("flaw", "quiet")
@@ -51,7 +52,7 @@ TARGETS = {
 
 def find_half(half: str) -> Path:
     """Return the folder of a half."""
-    return HERE.parent / half if half in (JUDGED, UNSEEN, ASIDE) else HERE / half
+    return HERE.parent / half if half in (JUDGED, UNSEEN, ASIDE, SEALED) else HERE / half
 
 
 def compile_all(half: str, backend: str, scratch: Path, only: list[str]) -> dict[str, Any]:

@@ -24,7 +24,13 @@ import jax
 from jax._src import source_info_util
 
 from make.compile import MEMORY_FIELDS, find_devices
-from make.programs import remedies_aside, remedies_fresh, remedies_other, remedies_unseen
+from make.programs import (
+    remedies_aside,
+    remedies_fresh,
+    remedies_other,
+    remedies_sealed,
+    remedies_unseen,
+)
 from make.programs.remedies_train import Model, build_step
 from make.proto import read_buffer_assignment
 from make.wire import Message
@@ -34,6 +40,7 @@ BUILDERS = {
     **remedies_fresh.BUILDERS,
     **remedies_unseen.BUILDERS,
     **remedies_aside.BUILDERS,
+    **remedies_sealed.BUILDERS,
 }
 SAID = Path("said.jsonl")
 BASE = "base"
