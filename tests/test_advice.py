@@ -24,7 +24,7 @@ from accuracy.advice import (
     read_facts,
     simulate,
 )
-from accuracy.facts import FRESH, TUNE, UNSEEN
+from accuracy.facts import ASIDE, FRESH, JUDGE, TUNE, UNSEEN
 from dump_files import TESTDATA
 from tables import TableCase, find_cases
 
@@ -109,9 +109,16 @@ def test_what_was_told_wrongly_once(program: str, remedy: str, *, is_offered: bo
         # What reorders the beams of a cache reads what it would write over: XLA copies it there.
         (FRESH, "beams", "donate", "gpu_h100", 0.01),
         # XLA for CPU copies weights that something reads which may run after their update.
-        (FRESH, "adversaries", "donate", "cpu", 0.06),
+        (JUDGE, "gpt_plain", "donate", "cpu", 0.01),
         # Logits are transposed for the gradient of the head.
         (TUNE, "unroll_no", "chunked-loss", "cpu", 0.03),
+        # What lies in the donor's memory before the output does, copied donors or not.
+        (JUDGE, "mlp_unrolled_plain", "donate", "cpu", 0.03),
+        (UNSEEN, "play", "donate", "cpu", 0.06),
+        (ASIDE, "fill_cache", "donate", "gpu_h100", 0.01),
+        (TUNE, "conv_plain", "donate", "gpu_a100", 0.01),
+        # A loop that reads the cache as it makes the new one: both are needed.
+        (TUNE, "decode_scan", "donate", "cpu", 0.01),
         # Stacks are transposed where the passes meet: both are there at once.
         (UNSEEN, "llama", "checkpoint", "gpu_h100", 0.08),
         # Layers without names, with a loop in each; encoder and decoder.

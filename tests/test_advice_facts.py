@@ -5,7 +5,7 @@ import tarfile
 
 import pytest
 import zstandard
-from accuracy.facts import ASIDE, FRESH, JUDGE, TUNE, UNSEEN, find_archive, read_facts
+from accuracy.facts import ASIDE, FRESH, JUDGE, SEALED, TUNE, UNSEEN, find_archive, read_facts
 
 
 def list_members(half: str, backend: str) -> set[str]:
@@ -16,7 +16,7 @@ def list_members(half: str, backend: str) -> set[str]:
         return {name.rpartition("/")[0] for name in archive.getnames()}
 
 
-@pytest.mark.parametrize("half", [TUNE, JUDGE, FRESH, UNSEEN, ASIDE])
+@pytest.mark.parametrize("half", [TUNE, JUDGE, FRESH, UNSEEN, ASIDE, SEALED])
 def test_every_program_that_facts_name_is_in_the_archive(half: str) -> None:
     facts = read_facts(half)
     named: dict[str, set[str]] = {}
@@ -33,7 +33,7 @@ def test_every_program_that_facts_name_is_in_the_archive(half: str) -> None:
         assert members <= list_members(half, backend)
 
 
-@pytest.mark.parametrize("half", [TUNE, JUDGE, FRESH, UNSEEN, ASIDE])
+@pytest.mark.parametrize("half", [TUNE, JUDGE, FRESH, UNSEEN, ASIDE, SEALED])
 def test_limits_are_below_what_programs_take_and_some_remedy_fits(half: str) -> None:
     limits = read_facts(half).over_limit
     assert len({one.program for one in limits}) >= 10

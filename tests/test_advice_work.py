@@ -253,7 +253,8 @@ def test_a_parameter_in_another_layout_is_no_temporary(tmp_path: Path) -> None:
     program = load_program(
         resolve_inputs(str(path), "after", None).inputs[0], str(path), with_buffers=True
     )
-    parts = {one.kind: one.of for one in divide_memory(program.expect_memory(), program.module)}
+    report = program.expect_memory()
+    parts = {one.kind: one.of for one in divide_memory(report, program.module, None)}
     assert parts == {"given": "", "parameter-layout": "kc"}
     said = CliRunner().invoke(buffers, [str(path), "--hbm", "15MiB"]).stdout
     assert "use one order of dimensions throughout" in said

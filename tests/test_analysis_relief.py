@@ -12,7 +12,7 @@ from accuracy.advice import ADVICE
 from dump_files import TESTDATA
 from msgspec.structs import replace
 
-from hlotool.analysis.memory.answer import DONATION
+from hlotool.analysis.memory.donated import add_savings, find_donations
 from hlotool.analysis.memory.memory_map import Tenures
 from hlotool.analysis.memory.parts import Part, divide_memory
 from hlotool.analysis.memory.reduction_plan import (
@@ -23,16 +23,14 @@ from hlotool.analysis.memory.reduction_plan import (
     Remedy,
     RemedyKind,
     Reserved,
-    add_savings,
-    list_remedies,
     plan_relief,
+    simulate_remedies,
 )
 from hlotool.analysis.memory.report import MemoryReport, measure_fit
 from hlotool.dump.find import resolve_inputs
 from hlotool.hlo.parser import parse_module
 from hlotool.program.load import load_program
 from hlotool.program.program import Program
-from hlotool.table.sums import join_rows
 from hlotool.text import Source
 
 MIB = 1 << 20
@@ -52,7 +50,8 @@ def report_of(folder: Path) -> MemoryReport:
 
 
 def divide(folder: Path) -> list[Part]:
-    return divide_memory(report_of(folder), load(folder).module)
+    report = report_of(folder)
+    return divide_memory(report, load(folder).module, find_donations(report))
 
 
 def find_part(folder: Path, kind: str, of: str) -> Part:
@@ -60,9 +59,8 @@ def find_part(folder: Path, kind: str, of: str) -> Part:
 
 
 def simulate(folder: Path) -> tuple[Reserved, dict[str, Remedy]]:
-    parts = divide(folder)
-    found = list_remedies(report_of(folder), load(folder).module, parts)
-    return Reserved(report_of(folder), parts), {one.title: one for one in found}
+    reserved, found = simulate_remedies(report_of(folder), load(folder).module)
+    return reserved, {one.title: one for one in found}
 
 
 def relieve(folder: Path, limit_bytes: int) -> list[ReliefRow]:
@@ -100,7 +98,7 @@ def test_without_scopes_the_same_is_said() -> None:
     text = program.expect_module().source.text.replace("/mlp/", "/").replace("(head)", "()")
     assert text != program.expect_module().source.text
     module = parse_module(Source(text))
-    parts = divide_memory(replace(report, module=module), module)
+    parts = divide_memory(replace(report, module=module), module, None)
     told = {part.kind: part.temp_curve.peak()[0] for part in parts}
     assert told["saved-activations"] >= 288 * MIB
     assert told["logits"] == 64 * MIB
@@ -195,26 +193,21 @@ def test_the_finding_has_what_donation_saves_here() -> None:
     )
 
 
-def test_donations_have_what_each_saves_and_all_together() -> None:
-    """The total is what the finding tells, which is less than the sizes."""
+def test_donations_have_a_share_in_what_they_save_together() -> None:
+    """Shares add up to what the finding tells, which is less than the sizes."""
     rows = load(SCANNED).donation_savings
     (finding,) = (one for one in load(SCANNED).findings if one.id == "donation-missed")
-    saving = DONATION.field("saves_bytes")
-    assert join_rows(rows, saving) == (finding.bytes, False)
+    assert sum(row.saves_bytes or 0 for row in rows) == finding.bytes
     assert finding.bytes is not None
     assert finding.bytes < sum(row.size_bytes for row in rows)
-    missed = [row for row in rows if row.status == "not-donated"]
-    assert any(row.saves_bytes for row in missed)
     for row in rows:
-        assert row.saves_bytes == join_rows([row], saving)[0]
-        assert row in missed or not row.saves_bytes
-    assert join_rows([*rows, *rows], saving) == (finding.bytes, False)
+        assert bool(row.saves_bytes) == row.is_missed
 
 
 def test_where_nothing_tells_of_live_ranges_savings_of_donation_are_unknown() -> None:
-    report, module = report_of(SCANNED), load(SCANNED).expect_module()
+    report = report_of(SCANNED)
     unknown = replace(report, map=replace(report.map, live_ranges=None))
-    rows = add_savings(load(SCANNED).donations, unknown, module)
+    rows = add_savings(load(SCANNED).donations, unknown)
     assert rows
     assert all(row.saves_bytes is None for row in rows)
 

@@ -476,9 +476,9 @@ class Program:
         """The same, with what each saves where something says when values live."""
         if (report := self.memory) is None:
             return self.donations
-        from hlotool.analysis.memory.reduction_plan import add_savings
+        from hlotool.analysis.memory.donated import add_savings
 
-        return add_savings(self.donations, report, self.expect_module())
+        return add_savings(self.donations, report)
 
     # What crosses the interconnect.
 

@@ -3,10 +3,11 @@
 Three kinds of programs. Those of testdata/advice/tune and judge were compiled as they are and with
 each remedy: what is simulated is held against what XLA allocates less, and what is said to fit
 against limits. Bands are made of them and of testdata/judged; testdata/unseen and testdata/aside
-judged once each, and rules were mended with them since. Trials (testdata/make/programs) are
-compiled with a flaw and as the finding says to write them; half of them were kept apart until the
-rules were finished. Train steps are compiled as they are, with their layers rematerialized, and
-with their state donated. What differs from what was told has a reason (`REASONS`).
+judged once each, and rules were mended with them since; testdata/sealed only judges. Trials
+(testdata/make/programs) are compiled with a flaw and as the finding says to write them; half of
+them were kept apart until the rules were finished. Train steps are compiled as they are, with their
+layers rematerialized, and with their state donated. What differs from what was told has a reason
+(`REASONS`).
 """
 
 from __future__ import annotations
@@ -19,19 +20,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from accuracy.facts import ASIDE, FRESH, JUDGE, TUNE, UNSEEN, find_half
+from accuracy.facts import ASIDE, FRESH, JUDGE, SEALED, TUNE, UNSEEN, find_half
 from dump_files import ROOT, SHARED
 from msgspec import Struct
 
 from hlotool.analysis.findings.finding import Finding
-from hlotool.analysis.memory.parts import divide_memory
 from hlotool.analysis.memory.reduction_plan import (
     REMEDIES,
     Remedy,
     RemedyKind,
     Reserved,
-    list_remedies,
     plan_relief,
+    simulate_remedies,
 )
 from hlotool.analysis.memory.report import measure_fit
 from hlotool.dump.files import Input
@@ -49,7 +49,7 @@ NOT_KEPT: Final = "¹"
 RULES, SEEN, JUDGES, BOTH = "rules", "seen", "judges", ""
 HALVES: Final[Mapping[str, str]] = {"advice": RULES, "advice_judges": JUDGES}
 TRIED: Final[Mapping[str, str]] = {
-    TUNE: RULES, JUDGE: RULES, FRESH: RULES, UNSEEN: SEEN, ASIDE: SEEN,
+    TUNE: RULES, JUDGE: RULES, FRESH: RULES, UNSEEN: SEEN, ASIDE: SEEN, SEALED: JUDGES,
 }  # fmt: skip
 # What is measured of a program with a flaw of each kind.
 MEASURES: Final[Mapping[str, str]] = {
@@ -232,8 +232,7 @@ def simulate(half: str, chip: str, member: str) -> tuple[Program, Reserved, Sequ
     each = _list_inputs(half, chip)[f"jit_{member.replace('/', '__')}"]
     program = load_program(each, each.path, with_buffers=True)
     report = program.expect_memory()
-    parts = divide_memory(report, program.module)
-    return program, Reserved(report, parts), list_remedies(report, program.module, parts)
+    return program, *simulate_remedies(report, program.module)
 
 
 def choose_remedies(half: str, fact: Mapping[str, Any]) -> list[Remedy]:
@@ -442,9 +441,8 @@ def _compare(name: str, change: str, folder: Path, other: str) -> Iterator[Trial
 
 def _measure(name: str, change: str, program: Program, after: int) -> Iterator[Trial]:
     report = program.expect_memory()
-    parts = divide_memory(report, program.module)
-    found = list_remedies(report, program.module, parts)
-    told = Reserved(report, parts).saving([one for one in found if one.kind == KINDS[change]])
+    reserved, found = simulate_remedies(report, program.module)
+    told = reserved.saving([one for one in found if one.kind == KINDS[change]])
     reason = REASONS.get(f"{name.removesuffix(NOT_KEPT)} {change}", "")
     backend, _, program_name = name.partition(".")
     real = (report.figures.totals.allocated_bytes or 0) - after

@@ -18,7 +18,7 @@ from msgspec import Struct, convert
 ADVICE: Final = ROOT / "testdata" / "advice"
 TUNE, JUDGE = "tune", "judge"
 FRESH = "judged"  # what judged since; of programs that no other half has
-UNSEEN, ASIDE = "unseen", "aside"  # what judged then, one after the other; remedies alone
+UNSEEN, ASIDE, SEALED = "unseen", "aside", "sealed"  # what judged then, in turn; remedies alone
 
 
 def find_half(half: str) -> Path:

@@ -7,7 +7,7 @@ leaves it; values of one buffer are trimmed to abut.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -83,10 +83,15 @@ def name_live_ranges(flow: Dataflow) -> LiveRanges:
     return LiveRanges("derived", tuple(one.full_name for one in flow.schedule.sequence))
 
 
-def value_ranges(flow: Dataflow, shared: Iterable[list[Value]]) -> dict[Value, LiveRange]:
-    """Return the range of each value, trimmed where values share a buffer."""
+def value_ranges(
+    flow: Dataflow, shared: Iterable[list[Value]], donated: Collection[Value] = ()
+) -> dict[Value, LiveRange]:
+    """Return the range of each value, trimmed where values share a buffer.
+
+    `donated` are parameters that would be donated beside those of the header.
+    """
     # XLA computes each range as if its value were alone, and trims those of a buffer afterwards.
-    ranges = _range_alone(flow)
+    ranges = _range_alone(flow, donated)
     for buffer in shared:
         # Each range ends where the next one of the buffer begins; the last takes the latest end.
         order = sorted(buffer, key=lambda value: (ranges[value].start, ranges[value].end))
@@ -99,11 +104,14 @@ def value_ranges(flow: Dataflow, shared: Iterable[list[Value]]) -> dict[Value, L
     return ranges
 
 
-def shared_buffers(flow: Dataflow) -> list[list[Value]]:
+def shared_buffers(
+    flow: Dataflow, donations: Iterable[tuple[Value, Value]] = ()
+) -> list[list[Value]]:
     """Return the values that must share a buffer, in groups of two and more.
 
     Follows HloAliasAnalysis (xla/hlo/analysis/hlo_alias_analysis.cc): donated parameters
     with their outputs, everything that meets in a loop or a conditional, in-place operations.
+    `donations` are parameters and outputs that would share one beside those of the header.
     """
     groups: Groups[Value] = Groups()
 
@@ -117,6 +125,8 @@ def shared_buffers(flow: Dataflow) -> list[list[Value]]:
 
     module = flow.schedule.module
     join(module.entry.root, module.entry.parameters, module.header.aliases)
+    for given, output in donations:
+        groups.join(given, output)
     for value in flow.values:
         # What meets in a phi is one buffer: a loop's state stays where it is from round to round.
         for one in value.inputs or ():
@@ -126,7 +136,7 @@ def shared_buffers(flow: Dataflow) -> list[list[Value]]:
     return groups.all()
 
 
-def _range_alone(flow: Dataflow) -> dict[Value, LiveRange]:
+def _range_alone(flow: Dataflow, more: Collection[Value]) -> dict[Value, LiveRange]:
     """Return when values would be live if each shared its buffer with no other.
 
     That is from the definition to the last use, or to where what leaves is handed on.
@@ -148,7 +158,7 @@ def _range_alone(flow: Dataflow) -> dict[Value, LiveRange]:
             end = max(end, done)
         if instruction.opcode == "parameter":
             start = schedule.spans[computation].start
-            is_donated = (instruction.parameter_number, value.index) in donated
+            is_donated = (instruction.parameter_number, value.index) in donated or value in more
             # The caller owns what is not donated, and may read it when the program is done.
             if computation is module.entry and not is_donated:
                 end = schedule.end

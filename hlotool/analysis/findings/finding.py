@@ -104,7 +104,8 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "donation-missed": "parameters of at least 1 MiB each are not donated although results have "
     "their shapes. The bytes, at least 1 MiB, are the fall of `allocated_bytes`, as in `buffers "
     "--hbm`. They are below the parameters' sizes if temporaries share the results' memory, and "
-    "equal to them if that is unknown. `info` if the program donates nothing. "
+    "equal to them if that is unknown. `info` if the program donates nothing and updates none of "
+    "them. "
     f"{SAVES_CAVEAT.removesuffix('.')}",
     "exposed-collective": "collectives of one kind, dtype, interconnect, axis and line expose at "
     "least 1 MiB and 1 % of all bytes sent. Not on CPU, where no collective overlaps. With "

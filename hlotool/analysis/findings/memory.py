@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 from hlotool.analysis.dataflow.copies import Copy, CopyCause, CopyReader
 from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, name_all, percent
 from hlotool.analysis.fusions.rows import is_copy_only
-from hlotool.analysis.memory.donation import DonationRow
+from hlotool.analysis.memory.donated import measure_donation
+from hlotool.analysis.memory.donation import DonationRow, is_update
 from hlotool.analysis.memory.memory_map import list_holdings
-from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT, measure_donation
+from hlotool.analysis.memory.reduction_plan import SAVES_CAVEAT
 from hlotool.analysis.memory.rows import rows_at
 from hlotool.analysis.origin import read_origin, write_source
 from hlotool.hlo import Instruction
@@ -125,19 +126,19 @@ def find_dominant_arrays(evidence: Evidence) -> Iterator[Finding]:
 def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
     """Find parameters with a result of their shape in memory of its own, 1 MiB of them or more.
 
-    One finding for all. A warning where the program donates other parameters; a program
-    that donates none may be meant so. Its bytes are what the program would reserve less, and
-    where that is under 1 MiB there is none; where nobody knows, the sizes of the parameters.
+    One finding for all. A warning where the program donates other parameters, or a result is an
+    update of its parameter, as of weights or a cache; else it may be meant so. Its bytes are what
+    the program would reserve less, and where that is under 1 MiB there is none; where nobody knows,
+    the sizes of the parameters.
     """
     rows = evidence.donations
     missed = [row for row in rows if row.is_missed]
-    saving = (
-        measure_donation(evidence.memory, evidence.module) if missed and evidence.memory else None
-    )
+    saving = measure_donation(evidence.memory) if missed and evidence.memory else None
+    is_updated = any(is_update(evidence.module, row) for row in missed)
     if missed and (saving is None or saving >= LEAST_BYTES):
         yield Finding(
             sum(row.size_bytes for row in missed) if saving is None else saving,
-            "warning" if any(row.is_donated for row in rows) else "info",
+            "warning" if any(row.is_donated for row in rows) or is_updated else "info",
             "donation-missed",
             _missed_message(missed, is_saving=saving is not None),
             count=len(missed),

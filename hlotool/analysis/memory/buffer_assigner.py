@@ -19,7 +19,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from operator import attrgetter
 from typing import Final, Literal, TypeAlias
 
@@ -36,6 +36,26 @@ from hlotool.hlo.buffers import Allocation, BufferValue, LiveRange
 from hlotool.table.sums import group_by
 
 Role: TypeAlias = Literal["fixed", "reusable", "temp"]
+CopiedSide: TypeAlias = Literal["parameter", "output"]
+
+
+class NewDonation(Struct, frozen=True):
+    """A parameter that would be donated, and the output that would lie in its memory.
+
+    `copied` is which of them XLA makes elsewhere, as both need memory at once: the parameter, read
+    from a copy that it makes first, or the output, copied to its place at the end.
+    """
+
+    parameter: Value
+    output: Value
+    copied: CopiedSide | None
+
+    @property
+    def roles(self) -> Iterable[tuple[Value, Role]]:
+        """What becomes of the memory of both; that of the output stays what it is, or is shared."""
+        yield self.parameter, "temp" if self.copied == "parameter" else "reusable"
+        if self.copied == "output":
+            yield self.output, "temp"
 
 
 class HloBuffer(Struct, eq=False):
@@ -55,9 +75,13 @@ class HloBuffer(Struct, eq=False):
 
 
 def list_buffers(
-    flow: Dataflow, shared: Iterable[list[Value]], placed: Mapping[Value, BufferValue]
+    flow: Dataflow,
+    shared: Iterable[list[Value]],
+    placed: Mapping[Value, BufferValue],
+    donations: Iterable[NewDonation],
 ) -> list[HloBuffer]:
     """Put each value into one buffer; `shared` holds those with company."""
+    roles = dict(chain.from_iterable(one.roles for one in donations))
     module = flow.schedule.module
     leaving: set[Value] = set()
     pending = [flow.nodes[module.entry.root]]
@@ -72,10 +96,12 @@ def list_buffers(
     buffers = []
     for group in groups:
         size = max([placed[value].size_bytes for value in group])
-        leaves = not leaving.isdisjoint(group)
+        leaves = not leaving.isdisjoint(group) and "temp" not in map(roles.get, group)
         role: Role = "reusable" if leaves else "temp"
         for value in group:
-            if value.instruction.opcode == "constant" or isinstance(value.shape, TupleShape):
+            if value in roles:
+                role = roles[value]
+            elif value.instruction.opcode == "constant" or isinstance(value.shape, TupleShape):
                 role = "fixed"
             elif is_entry_parameter(value):
                 key = value.instruction.parameter_number, value.index
@@ -92,16 +118,14 @@ def is_entry_parameter(value: Value) -> bool:
 
 def join_buffers(
     flow: Dataflow,
-    shared: Iterable[list[Value]],
+    buffers: Sequence[HloBuffer],
     ranges: Mapping[Value, LiveRange],
-    placed: Mapping[Value, BufferValue],
     backend: Backend | None,
 ) -> list[list[HloBuffer]]:
     """Group the buffers that lie, or probably lie, in one allocation; in order of definition.
 
     The TPU compiler keeps its own rules, which are in no open source: nothing is joined there.
     """
-    buffers = list_buffers(flow, shared, placed)
     joined = [[one] for one in buffers if one.role == "fixed" or backend == "tpu"]
     moving = [one for one in buffers if one.role != "fixed" and backend != "tpu"]
     rule = SharingRule(backend)
@@ -119,6 +143,7 @@ def make_allocation(
 ) -> Allocation:
     """Make the allocation of some buffers; its class is that of the first value that decides."""
     values = [value for buffer in buffers for value in buffer.values]
+    is_temp = all(buffer.role == "temp" for buffer in buffers)  # so are parameters read from copies
     allocation = Allocation(
         number,
         max(buffer.size_bytes for buffer in buffers),
@@ -129,7 +154,7 @@ def make_allocation(
     for value in values:
         if value.instruction.opcode == "constant":
             allocation.is_constant = True
-        elif is_entry_parameter(value):
+        elif is_entry_parameter(value) and not is_temp:
             allocation.parameter = value.instruction.parameter_number
             allocation.parameter_index = value.index
     return allocation

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
 from hlotool.analysis.dataflow.sharing import SharingRule, follow, trace_sources
-from hlotool.analysis.dataflow.values import Dataflow, trace_values
+from hlotool.analysis.dataflow.values import Dataflow
 from hlotool.analysis.graph.backend import Backend, find_backend
+from hlotool.analysis.memory.buffer_assigner import CopiedSide, NewDonation
 from hlotool.analysis.memory.estimate import estimate_size
-from hlotool.analysis.memory.memory_map import Saving
 from hlotool.hlo import ArrayShape, Instruction, Module, ShapeIndex
 from hlotool.hlo.buffers import ValueKey, format_position
 from hlotool.table import column, figure
@@ -49,10 +48,9 @@ class DonationRow(Struct, frozen=True):
     saves_bytes: Annotated[
         int | None,
         column(
-            "fall of the allocated size if it is donated too; 0 if it is donated "
-            "already. Null if live ranges are unknown; totals donate all rows at once, so "
-            "they are not sums",
-            joint=lambda row: row.donatable,
+            "its share, by size, of the fall of the allocated size if all that is not "
+            "donated and could be is donated; 0 if it is donated already. Null if live "
+            "ranges are unknown",
         ),
     ]
     status: Annotated[
@@ -88,7 +86,6 @@ class DonationRow(Struct, frozen=True):
     spare_copies: Annotated[
         tuple[str, ...], figure("the instruction that copies the donated array, in its layout")
     ] = ()
-    donatable: Saving[Any] | None = None
 
     @property
     def argument(self) -> str:
@@ -141,6 +138,14 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
     compiled text still names are those it could not use. What JAX does not hand on to XLA leaves no
     trace: such a parameter is `not-donated`.
     """
+    found = [row for row, _ in _follow_parameters(module, least_bytes)]
+    return sorted(found, key=lambda row: (-row.size_bytes, row.parameter_number))
+
+
+def _follow_parameters(
+    module: Module, least_bytes: int = 0
+) -> Iterator[tuple[DonationRow, ShapeIndex]]:
+    """Yield the row of each array of a parameter, and where in the parameter it is."""
     aliases = {(one.number, one.index): one.output_index for one in module.header.aliases}
     donors = {(one.parameter, one.index) for one in module.header.donors}
     taken = set(aliases.values())
@@ -150,7 +155,6 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
     given = {index: _find_carried(module, index) for each in free.values() for index in each}
     backend = find_backend(module)
     explain = _Explainer(module, taken, backend)
-    rows = []
     for parameter, index, shape in module.entry.parameter_arrays():
         place = parameter.parameter_number, index
         is_unused = place in donors and module.header.is_scheduled and place not in aliases
@@ -170,21 +174,19 @@ def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
         copies = list(_list_copies(parameter, index)) if is_donated else []
         copy = _find_copy(parameter, copies, output)
         status: DonationStatus = "donated" if is_donated else "not-donated"
-        rows.append(
-            DonationRow(
-                size,
-                None,
-                "copied" if copy else "donated-unused" if is_unused else status,
-                parameter.parameter_number,
-                format_position(name, index or None) if name else None,
-                str(shape),
-                output,
-                copy.full_name if copy else None,
-                explain.find_reason(parameter, shape, size) if is_unused else None,
-                spare_copies=tuple(one.full_name for one in copies if one.shape == shape),
-            )
+        row = DonationRow(
+            size,
+            None,
+            "copied" if copy else "donated-unused" if is_unused else status,
+            parameter.parameter_number,
+            format_position(name, index or None) if name else None,
+            str(shape),
+            output,
+            copy.full_name if copy else None,
+            explain.find_reason(parameter, shape, size) if is_unused else None,
+            spare_copies=tuple(one.full_name for one in copies if one.shape == shape),
         )
-    return sorted(rows, key=lambda row: (-row.size_bytes, row.parameter_number))
+        yield row, index
 
 
 def _find_carried(module: Module, output: ShapeIndex) -> tuple[int, ShapeIndex] | None:
@@ -274,56 +276,67 @@ def _is_copy(user: Instruction, operand: Instruction) -> bool:
     return is_copy and spaces[0] is not None and spaces[0] == spaces[1]
 
 
-class MissedOutput(Struct, frozen=True):
+def is_update(module: Module, row: DonationRow) -> bool:
+    """Whether the output that could lie in a parameter is an update of it, as of a cache."""
+    made, _ = follow(module.entry.root, row.output_index or ())
+    is_made_over = made.opcode == "while" or SharingRule(None).concerns(made.opcode)
+    return is_made_over and made in _list_readers(module.entry.parameters[row.parameter_number])
+
+
+class MissedOutput(Struct, frozen=True, eq=False):
     """An output that could lie in the memory of a parameter that is not donated, its donor.
 
-    `is_written_over`: what makes it does not read the donor, or may write over what it reads; all
-    14 others in testdata were copied, 13 of them in programs that the rule was not made on. Of
-    TPUs, whose rule is not public, it is assumed. `is_copied`: XLA for CPU copies the donor first,
-    as something reads it that need not run before the output is made: so are all 253 of 842 donated
-    arrays in testdata of which that is true, and no other.
+    The output is made elsewhere where what makes it reads the donor and may not write over what it
+    reads, or is a loop that has both in its state; all 14 such outputs in testdata were copied, 13
+    of them in programs that the rule was not made on. Of TPUs, whose rule is not public, only such
+    loops are known. The donor is read from a copy where XLA for CPU copies it first, as something
+    reads it that need not run before the output is made: so are all 253 of 842 donated arrays in
+    testdata of which that is true, and no other.
     """
 
     donor: DonationRow
-    is_written_over: bool
-    is_copied: bool
+    donation: NewDonation
 
 
-def list_missed_outputs(module: Module, flow: Dataflow | None) -> dict[ValueKey, MissedOutput]:
-    """Return the outputs that could lie in parameters which are not donated, by their values.
-
-    `flow` has the values of the module, where they are known already.
-    """
-    rows = [row for row in list_donations(module) if row.is_missed]
+def list_missed_outputs(flow: Dataflow) -> dict[ValueKey, MissedOutput]:
+    """Return the outputs that could lie in parameters which are not donated, by their values."""
+    module = flow.schedule.module
     missed: dict[ValueKey, MissedOutput] = {}
-    if not rows or find_problem(module):
-        return missed
-    flow = flow or trace_values(require_schedule(module))
-    found = ((row, flow.value_at(module.entry.root, row.output_index or ())) for row in rows)
-    made = [(row, value) for row, value in found if value is not None]
+    made = []
+    for row, index in _follow_parameters(module):
+        if row.is_missed:
+            given = flow.value_at(module.entry.parameters[row.parameter_number], index)
+            value = flow.value_at(module.entry.root, row.output_index or ())
+            if given is not None and value is not None:
+                made.append((row, given, value))
     backend = find_backend(module)
     rule = SharingRule(backend)
     # Which outputs an instruction must run before, a bit each: one pass for all parameters.
     before: dict[Instruction, int] = {}
-    for number, (_, value) in enumerate(made):
+    for number, (_, _, value) in enumerate(made):
         before[value.instruction] = before.get(value.instruction, 0) | 1 << number
     for one in reversed(module.entry.instructions if backend == "cpu" else ()):
         for operand in one.operands:
             before[operand] = before.get(operand, 0) | before.get(one, 0)
-    for number, (row, value) in enumerate(made):
-        parameter, producer = module.entry.parameters[row.parameter_number], value.instruction
-        given = flow.value_at(parameter, ())
+    for number, (row, given, value) in enumerate(made):
+        producer = value.instruction
         read = [one for one in producer.operands if flow.value_at(one, ()) is given]
         is_over = backend == "tpu" or all(rule.allows((one, ()), value) for one in read)
-        late = (one for one in list_readers(parameter) if not before.get(one, 0) >> number & 1)
-        is_copied = backend == "cpu" and producer.computation is module.entry and any(late)
-        output = MissedOutput(row, is_over, is_copied)
+        if producer.opcode == "while":  # it is read there round by round, as the output is made
+            state = producer.operands[0]
+            places = (at for at, _ in state.shape.leaves_with_index() if at != value.index)
+            is_over = not any(flow.value_at(state, at) is given for at in places)
+        readers = _list_readers(given.instruction)
+        late = (one for one in readers if not before.get(one, 0) >> number & 1)
+        is_read = backend == "cpu" and producer.computation is module.entry and any(late)
+        copied: CopiedSide | None = "parameter" if is_read else None if is_over else "output"
+        output = MissedOutput(row, NewDonation(given, value, copied))
         missed[producer.name, value.index] = output  # as assignments name it
         missed[producer.full_name, value.index] = output  # and estimates
     return missed
 
 
-def list_readers(parameter: Instruction) -> list[Instruction]:
+def _list_readers(parameter: Instruction) -> list[Instruction]:
     """Return what reads a parameter, past what only names it again."""
     pending: list[Instruction] = [parameter]
     readers: list[Instruction] = []

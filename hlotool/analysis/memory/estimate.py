@@ -13,7 +13,7 @@ How far the estimate is off was measured against XLA's own assignments (docs/acc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -27,7 +27,14 @@ from hlotool.analysis.dataflow.live_ranges import (
 from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
 from hlotool.analysis.dataflow.values import Dataflow, Value, trace_values
 from hlotool.analysis.graph.backend import Backend, find_backend
-from hlotool.analysis.memory.buffer_assigner import join_buffers, make_allocation, measure_temp
+from hlotool.analysis.memory.buffer_assigner import (
+    HloBuffer,
+    NewDonation,
+    join_buffers,
+    list_buffers,
+    make_allocation,
+    measure_temp,
+)
 from hlotool.hlo import Module, Shape, TupleShape
 from hlotool.hlo.buffers import BufferAssignment, BufferValue, LiveRange
 
@@ -88,23 +95,38 @@ def estimate_assignment(module: Module) -> EstimatedAssignment:
     Raises InputError for a module that is not scheduled.
     """
     flow = trace_values(require_schedule(module))
-    shared = shared_buffers(flow)
-    ranges = value_ranges(flow, shared)
     backend = find_backend(module)
-    placed = _make_buffer_values(flow, ranges, backend)
-    joined = join_buffers(flow, shared, ranges, placed, backend)
-    allocations = tuple(
-        make_allocation(number, buffers, placed) for number, buffers in enumerate(joined)
-    )
+    assignment, joined, ranges = _assign(flow, backend, ())
     temps = (
         group
-        for group, allocation in zip(joined, allocations, strict=True)
+        for group, allocation in zip(joined, assignment.allocations, strict=True)
         if allocation.allocation_type == "temp"
     )
     # Before the live ranges have names: both need much memory, and not at once.
     temp_bytes = measure_temp(flow.schedule, ranges, temps, backend)
-    assignment = BufferAssignment(module.source, allocations, is_estimate=True)
     return EstimatedAssignment(assignment, name_live_ranges(flow), backend, temp_bytes, flow)
+
+
+def assign_donated(flow: Dataflow, donations: Collection[NewDonation]) -> BufferAssignment:
+    """Return what a buffer assignment would hold if more parameters were donated."""
+    return _assign(flow, find_backend(flow.schedule.module), donations)[0]
+
+
+def _assign(
+    flow: Dataflow, backend: Backend | None, donations: Collection[NewDonation]
+) -> tuple[BufferAssignment, list[list[HloBuffer]], Mapping[Value, LiveRange]]:
+    """Return the assignment with the buffers of each allocation, and when values live."""
+    together = [(one.parameter, one.output) for one in donations if one.copied is None]
+    shared = shared_buffers(flow, together)
+    ranges = value_ranges(flow, shared, {one.parameter for one in donations})
+    placed = _make_buffer_values(flow, ranges, backend)
+    buffers = list_buffers(flow, shared, placed, donations)
+    joined = join_buffers(flow, buffers, ranges, backend)
+    allocations = tuple(
+        make_allocation(number, buffers, placed) for number, buffers in enumerate(joined)
+    )
+    source = flow.schedule.module.source
+    return BufferAssignment(source, allocations, is_estimate=True), joined, ranges
 
 
 def estimate_size(shape: Shape, backend: Backend | None, *, has_sparse_cores: bool = False) -> int:

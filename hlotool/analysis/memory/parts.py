@@ -24,17 +24,17 @@ from hlotool.analysis.dataflow.sharing import follow
 from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.analysis.memory import donation, intervals
 from hlotool.analysis.memory.checkpoint import Checkpoint, dims_of
+from hlotool.analysis.memory.donated import Donations
 from hlotool.analysis.memory.memory_map import Tenure
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows
 from hlotool.analysis.memory.value_origins import index_definers
 from hlotool.analysis.origin import find_parameter_tree, is_forward
 from hlotool.hlo import Instruction, Module
-from hlotool.hlo.buffers import Allocation, ValueKey
 from hlotool.table.words import ANY, fold_numbers
 
 PartKind: TypeAlias = Literal[
-    "missed-donation", "carried-copy", "donated-copy", "saved-activations", "layer-inputs",
+    "missed-donation", "donated-copy", "saved-activations", "layer-inputs",
     "logits", "parameter-layout", "parameter-copy", "gradients", "temporaries", "given",
 ]  # fmt: skip
 
@@ -47,15 +47,13 @@ _LOGITS: Final = re.compile(
 class Part(Struct, frozen=True, eq=False, dict=True):
     """Tenures one would do the same about; `of` is a scope, or a part of the arguments' tree.
 
-    `again` is what a tenure still holds where layers are computed again, or what lies in an
-    output's memory before it. That needs room elsewhere up to `read_until` of the allocation, when
-    the parameter is done that could have the output. `has_batch`: it is as large as a batch.
+    `again` is what a tenure still holds where layers are computed again. `has_batch`: it is as
+    large as a batch.
     """
 
     kind: PartKind
     of: str
     has_batch: bool = False
-    read_until: dict[Allocation, int] = field(default_factory=dict)
     tenures: list[Tenure] = field(default_factory=list)
     again: dict[Tenure, intervals.Curve] = field(default_factory=dict)
 
@@ -73,7 +71,9 @@ class Part(Struct, frozen=True, eq=False, dict=True):
         return intervals.add_curves(curves)
 
 
-def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
+def divide_memory(
+    report: MemoryReport, module: Module | None, donations: Donations | None
+) -> list[Part]:
     """Return the parts of space 0; none where nothing says when values live.
 
     Every tenure is in one part: by the type of its allocation, and by what its value that lives
@@ -84,7 +84,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     for row in all_rows(report, 0):
         if row.held and row.held.part:
             rows_of.setdefault(row.held.part, {})[row.value] = row
-    missed = donation.list_missed_outputs(module, report.flow) if module else {}
+    missed = donations.missed if donations else {}
     divider = _Divider(report, module, rows_of)
     parts: dict[tuple[PartKind, str, bool], Part] = {}
     kind: PartKind
@@ -102,8 +102,6 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
         )
         part = parts.setdefault(key, Part(*key))
         part.tenures.append(tenure)
-        if output is not None:
-            note_donor(part, tenure, missed, report, module)
     found = list(parts.values())
     if divider.checkpoint:
         saved = [one for one in found if one.kind == "saved-activations"]
@@ -111,53 +109,6 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
         for part in saved:
             part.again.update({one: left[one] for one in part.tenures if one in left})
     return found
-
-
-def note_donor(
-    part: Part,
-    tenure: Tenure,
-    missed: Mapping[ValueKey, donation.MissedOutput],
-    report: MemoryReport,
-    module: Module | None,
-) -> None:
-    """Note in a part what of an output's memory needs room elsewhere if the output has its donor's.
-
-    That is what lies there before the output does, while the donor is read. Where what makes the
-    output reads the donor in another order than it writes, the output is there too: XLA makes it
-    elsewhere, and copies it. A donor that is merely read later in this schedule is read earlier in
-    that of the program with the donation. XLA for CPU copies a donor at the beginning; what then
-    lies in the donor's memory until the output does is not simulated, so that less is told.
-    """
-    held = list(zip(tenure.values, tenure.blocks, strict=True))
-    start = min(block.start for value, block in held if value.key in missed)
-    output = next(missed[value.key] for value in tenure.values if value.key in missed)
-    until = _find_last_read(module, report, output.donor)
-    blocks = tenure.blocks
-    if output.is_copied:
-        until = 0
-        blocks = [intervals.LiveBlock(0, output.donor.size_bytes, 0, start)]
-    elif output.is_written_over:
-        blocks = [
-            replace(one, end=min(one.end, start))
-            for one in blocks
-            if one.start < start and one.start <= until
-        ]
-    groups = [range(len(blocks))] if len(blocks) > 1 else ()
-    part.again[tenure] = intervals.add_up_groups(blocks, groups)
-    part.read_until[tenure.allocation] = until
-
-
-def _find_last_read(
-    module: Module | None, report: MemoryReport, donor: donation.DonationRow
-) -> int:
-    """Return when a parameter is read last, for which nothing needs room beside it any more."""
-    if module is None or report.map.live_ranges is None:
-        return 1 << 63
-    places = report.map.live_ranges.positions
-    readers = donation.list_readers(module.entry.parameters[donor.parameter_number])
-    # A copy of what is read no more is not made if that may be written over.
-    spared = {one for one in readers if one.opcode == "copy" and one.shape == one.operands[0].shape}
-    return max((places.get(one.name, 0) - (one in spared) for one in readers), default=0)
 
 
 def split_passes(
@@ -243,8 +194,6 @@ class _Divider:
         moved = self._find_moved(row, tenure)
         if moved is not None:
             kind, name = moved
-            if kind == "carried-copy" and (argument := donation.ARGUMENT.match(name)):
-                return kind, argument[0]
             return kind, find_parameter_tree(name) or name
         if row.scope and _LOGITS.fullmatch(row.scope.rpartition("/")[2]):
             return "logits", fold_numbers(row.scope)
@@ -271,8 +220,6 @@ class _Divider:
                 after = [(each.dtype, each.element_count) for each in one.shape.leaves()]
                 cause = self.copies.read(one).cause
                 name = given.metadata().op_name or f"parameter {given.parameter_number}"
-                if cause == "loop-carry" and before == after:
-                    return "carried-copy", name
                 is_layout = cause == "layout" and before == after
                 return "parameter-layout" if is_layout else "parameter-copy", name
         if row.moved_parameter is not None and row.scope_from not in {"own", "producer"}:

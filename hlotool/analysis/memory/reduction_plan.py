@@ -2,8 +2,8 @@
 
 `list_remedies` says what one can do about the parts of space 0 (`parts.divide_memory`), `Reserved`
 simulates what the space reserves with some of it done, and `plan_relief` chooses the smallest sets
-that suffice. `add_savings` and `measure_donation` measure donation in the same way. The what-if of
-`--without` (`take_away`) is about peaks of all spaces.
+that suffice; `donated` knows what donation does. The what-if of `--without` (`take_away`) is about
+peaks of all spaces.
 
 A simulation is exact for the schedule as it is. A compiler that has less to place orders anew, so
 programs of many kinds were compiled with and without each remedy: `BANDS` is how far what was saved
@@ -14,30 +14,29 @@ is said to fit only where it does at the lower end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.dataflow.schedule import find_problem
 from hlotool.analysis.graph.backend import Backend, find_backend
-from hlotool.analysis.memory.donation import DonationRow, list_donations, list_missed_outputs
+from hlotool.analysis.memory.donated import Donations, find_donations
+from hlotool.analysis.memory.donation import MissedOutput, list_donations
 from hlotool.analysis.memory.figures import Fit
 from hlotool.analysis.memory.intervals import Curve, add_curves
-from hlotool.analysis.memory.memory_map import MemoryMap, Saving, SpacePeak, Tenures
+from hlotool.analysis.memory.memory_map import MemoryMap, SpacePeak, Tenures
 from hlotool.analysis.memory.parts import (
     Part,
     PartKind,
     divide_memory,
     find_donated_copies,
-    note_donor,
     split_passes,
 )
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, all_rows, describe_values, rows_at
 from hlotool.errors import InputError
-from hlotool.hlo import Module, ShapeIndex
+from hlotool.hlo import Module
 from hlotool.table import NUMBER, Block, RowList, column, figure
 from hlotool.table.sums import group_by
 from hlotool.table.words import list_some
@@ -50,7 +49,7 @@ RemedyKind: TypeAlias = Literal[
 CHUNKS: Final = 8  # into which the loss is cut
 # What is called how, what to do, about which parts, and what is left of these.
 REMEDIES: Final[Mapping[RemedyKind, tuple[str, str, tuple[PartKind, ...], float]]] = {
-    "donate": ("outputs beside {}", "donate", ("missed-donation", "carried-copy"), 0),
+    "donate": ("outputs beside {}", "donate", ("missed-donation",), 0),
     "undonate": ("copies of {}", "do not donate it: it is read later", ("donated-copy",), 0),
     "checkpoint": ("saved activations of {}", "checkpoint each layer", ("saved-activations",), 1),
     "chunk-loss": (
@@ -72,7 +71,7 @@ REMEDY_MEANINGS: Final[Mapping[RemedyKind, str]] = {
 # Without one it was tried too rarely, or differed by more than half: no number is told.
 Band: TypeAlias = tuple[float, float]
 BANDS: Final[Mapping[RemedyKind, Mapping[Backend, Band]]] = {
-    "donate": {"cpu": (0.6, 1.5), "gpu": (0.65, 1.5), "tpu": (0.85, 1.15)},
+    "donate": {"cpu": (0.6, 1.3), "gpu": (0.65, 1.35), "tpu": (0.85, 1.15)},
     "undonate": {"cpu": (0.85, 1.15)},
     "checkpoint": {"cpu": (0.7, 1.3), "gpu": (0.7, 1.5), "tpu": (0.75, 1.5)},
     "chunk-loss": {"cpu": (0.7, 1.3), "gpu": (0.65, 1.5)},
@@ -166,13 +165,11 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> Plan:
     """
     if fit.allocated_bytes is None or fit.fits is not False:
         return Plan()
-    parts = divide_memory(report, module)
-    if not parts:
+    reserved, remedies = simulate_remedies(report, module)
+    if not reserved.part_of:
         return Plan()
-    reserved = Reserved(report, parts)
     excess = fit.allocated_bytes - fit.limit_bytes
     least = excess * _LEAST_SHARE
-    remedies = list_remedies(report, module, parts)
     remedies = [one for one in remedies if one.kind == "shard" or reserved.saving([one]) > least]
     told = [one for one in remedies if one.band]
     free = [one for one in told if one.kind == "donate"]
@@ -192,10 +189,18 @@ def plan_relief(report: MemoryReport, module: Module | None, fit: Fit) -> Plan:
         rows.append(ReliefRow(number, one.title, one.kind, one.of, *unknown, "unsure", how))
     curves = (reserved.curve(chosen, fit.allocated_bytes) for chosen in ((), *sets))
     is_cpu = module is not None and find_backend(module) == "cpu"  # as in `Checkpoint`
-    kinds = {one.kind for one in parts}
+    kinds = {one.kind for one in reserved.part_of.values()}
     is_saved = "saved-activations" in kinds and "layer-inputs" not in kinds  # else it is on
     is_offered = any(one.kind == "checkpoint" for one in remedies)
     return Plan(tuple(rows), tuple(curves), is_cpu and is_saved and not is_offered)
+
+
+def simulate_remedies(report: MemoryReport, module: Module | None) -> tuple[Reserved, list[Remedy]]:
+    """Return what space 0 reserves with some remedies done, and the remedies."""
+    donations = find_donations(report)
+    parts = divide_memory(report, module, donations)
+    remedies = list_remedies(report, module, parts, donations)
+    return Reserved(report, parts, donations), remedies
 
 
 def _write_option(
@@ -263,14 +268,15 @@ def _go_furthest(
 class Remedy(Struct, frozen=True, eq=False):
     """One thing to do, about some parts.
 
-    Without a `band` no number is told. `undonated` are parameters whose outputs then need memory
-    of their own.
+    Without a `band` no number is told. `outputs` then lie in their parameters' memory; `undonated`
+    are parameters whose outputs then need memory of their own.
     """
 
     kind: RemedyKind
     of: str
     parts: tuple[Part, ...]
     band: Band | None
+    outputs: frozenset[MissedOutput] = frozenset()
     undonated: frozenset[int | None] = frozenset()
 
     @property
@@ -288,7 +294,10 @@ _TOGETHER: Final = frozenset(("checkpoint", "chunk-loss", "smaller-batch"))  # o
 
 
 def list_remedies(
-    report: MemoryReport, module: Module | None, parts: Sequence[Part]
+    report: MemoryReport,
+    module: Module | None,
+    parts: Sequence[Part],
+    donations: Donations | None,
 ) -> list[Remedy]:
     """Return what can be done about parts, where it was tried on the backend."""
     backend = find_backend(module) if module else report.figures.backend
@@ -301,14 +310,15 @@ def list_remedies(
             about = [part for part in about if part.again]
         if kind == "smaller-batch" and not trained:
             about = [part for part in parts if part.has_batch]
-        if kind == "donate":
-            missed = {part.of for part in about if part.kind == "missed-donation"}
-            about = [part for part in about if part.of in missed]
         if kind == "shard":
             found.append(Remedy(kind, "", (), None))
         if not about:
             continue
-        groups = [about] if kind in _TOGETHER else group_by(about, lambda part: part.of).values()
+        groups = [about]
+        if kind not in _TOGETHER:
+            groups = list(group_by(about, lambda part: part.of).values())
+            # Arguments without names are many, and each takes a simulation of its own.
+            groups[MOST_REMEDIES:] = filter(None, [list(chain(*groups[MOST_REMEDIES:]))])
         for group in groups:
             of = list_some(list(dict.fromkeys(part.of for part in group)), 2, " and {} more")
             undonated = frozenset(
@@ -316,7 +326,10 @@ def list_remedies(
                 for row in (list_donations(module) if module and kind == "undonate" else ())
                 if row.argument == of
             )
-            found.append(Remedy(kind, of, tuple(group), band, undonated))
+            arguments = {part.of for part in group if kind == "donate"}
+            missed = donations.missed.values() if donations else ()
+            outputs = frozenset(one for one in missed if one.donor.argument in arguments)
+            found.append(Remedy(kind, of, tuple(group), band, outputs, undonated))
     return found
 
 
@@ -326,7 +339,10 @@ def list_remedies(
 class Reserved:
     """What space 0 reserves, and what it would with some things done."""
 
-    def __init__(self, report: MemoryReport, parts: Iterable[Part]) -> None:
+    def __init__(
+        self, report: MemoryReport, parts: Iterable[Part], donations: Donations | None
+    ) -> None:
+        self.donations = donations
         self.temp_curve = report.map.curve(0, "temp") or Curve()
         self.temp = SpacePeak(self.temp_curve)
         self.part_of = {tenure: part for part in parts for tenure in part.tenures}
@@ -339,26 +355,20 @@ class Reserved:
     def saving(self, remedies: Iterable[Remedy]) -> int:
         """Return how far the allocated size falls.
 
-        The allocation of a parameter, an output or a constant goes with it; what else lies in it
-        moves to the temporaries. The gaps between those stay as they are.
-
-        An output has an allocation of 8 MiB, in which a temporary value of 3 MiB lies before the
-        output is made. Without the output 8 MiB go, and 3 MiB come to the temporaries while that
-        value lives. Where these are at their peak then, it saves 5 MiB; where they hold 3 MiB
-        less than at their peak, it is 8 MiB.
+        What the memory is assigned to anew with donations, the other remedies take away from. The
+        gaps between temporaries stay as they are.
         """
         chosen = frozenset(remedies)
         if chosen not in self._known:
-            freed, change = self._measure(chosen)
-            left = self.temp.peak_without(change)
-            self._known[chosen] = freed + self.temp.peak_bytes - left
+            freed, _, temp, change = self._measure(chosen)
+            self._known[chosen] = freed + temp.peak_bytes - temp.peak_without(change)
         return self._known[chosen]
 
     def curve(self, remedies: Iterable[Remedy], allocated_bytes: int) -> Curve:
         """Return what is reserved over time; the most is what is allocated without the saving."""
-        freed, change = self._measure(frozenset(remedies))
-        always = allocated_bytes - self.temp.peak_bytes - freed
-        return add_curves([self.temp_curve, *_take(change, 1), Curve((0,), (always,))])
+        freed, curve, temp, change = self._measure(frozenset(remedies))
+        always = allocated_bytes - temp.peak_bytes - freed
+        return add_curves([curve, *_take(change, 1), Curve((0,), (always,))])
 
     def least_saving(self, remedies: Sequence[Remedy]) -> int:
         """Return the least that it falls by in programs compiled so."""
@@ -381,11 +391,17 @@ class Reserved:
         mean = sum(size * share for size, share in shares) / whole if whole else 0
         return round(self.saving(remedies) * mean)
 
-    def _measure(self, remedies: frozenset[Remedy]) -> tuple[int, Curve]:
-        """Return what is freed beside the temporaries, and what of these is gone over time."""
+    def _measure(self, remedies: frozenset[Remedy]) -> tuple[int, Curve, SpacePeak, Curve]:
+        """Return what is freed, the temporaries that are left, and what of these goes over time."""
+        freed, curve, temp = 0, self.temp_curve, self.temp
+        outputs = frozenset(chain.from_iterable(one.outputs for one in remedies))
+        if self.donations and outputs:
+            donated = self.donations.assign(outputs)
+            freed, curve, temp = self.donations.saving(outputs), donated.curve, donated.temp
+        given = {part for one in remedies if one.outputs for part in one.parts}
         left: dict[Part, float] = {}
         for one in remedies:
-            for part in one.parts:
+            for part in () if one.outputs else one.parts:
                 left[part] = left.get(part, 1) * one.left
         again = {part for one in remedies if one.kind == "checkpoint" for part in one.parts}
         change = []
@@ -393,45 +409,26 @@ class Reserved:
             change.append(part.temp_curve)
             change += _take(part.again_curve if part in again else part.temp_curve, share)
         undonated = {number for one in remedies for number in one.undonated}
-        freed = 0
         for allocation, tenures in self.lying_in.items():
             is_split = allocation.is_donated and allocation.parameter in undonated
             owners = [self.part_of[one] for one in tenures if one.is_owner]
             share = max((left.get(one, 1) for one in owners), default=1)
-            if not is_split and share:
-                freed += round(allocation.size_bytes * (1 - share))
+            if not is_split:
+                is_given = not given.isdisjoint(owners)
+                freed += 0 if is_given else round(allocation.size_bytes * (1 - share))
                 continue
-            freed += -allocation.size_bytes if is_split else allocation.size_bytes
-            until = min((one.read_until.get(allocation, 1 << 63) for one in owners), default=0)
+            freed -= allocation.size_bytes
             # What else lies in it needs room among the temporaries, if it is not gone itself.
             for tenure in tenures:
-                part = self.part_of[tenure]
-                if not tenure.is_owner:
-                    starts = min(block.start for block in tenure.blocks)
-                    is_moved = part not in left if is_split else starts <= until
-                    change += _take(tenure.curve(), is_moved)
-                elif not is_split and tenure in part.again:
-                    change += _take(part.again[tenure], 1)
-        return freed, add_curves(change)
+                is_moved = not tenure.is_owner and self.part_of[tenure] not in left
+                change += _take(tenure.curve(), is_moved)
+        return freed, curve, temp, add_curves(change)
 
 
 def _take(curve: Curve, share: float) -> list[Curve]:
     """Return what takes a share of a curve from what is taken away."""
     levels = tuple(-round(level * share) for level in curve.levels)
     return [Curve(curve.positions, levels)] if share else []
-
-
-# -- donation
-
-
-def measure_donation(report: MemoryReport, module: Module) -> int | None:
-    """Return what space 0 would reserve less, as `plan_relief` has it; None where nobody knows.
-
-    An output takes its allocation with it, and the temporaries that lay there need room among
-    the others: so it is less than the outputs' sizes. Only their allocations are looked at.
-    """
-    remedies, reserved = _divide_outputs(report, module)
-    return reserved.saving(remedies.values()) if reserved else None
 
 
 def measure_undonation(report: MemoryReport, module: Module) -> dict[str, int]:
@@ -463,57 +460,10 @@ def measure_undonation(report: MemoryReport, module: Module) -> dict[str, int]:
                 )
                 part = parts.setdefault(of, Part("donated-copy" if of else "given", of))
                 part.tenures.append(piece)
-    reserved = Reserved(report, parts.values())
-    remedies = list_remedies(report, module, list(parts.values()))
+    reserved = Reserved(report, parts.values(), None)
+    remedies = list_remedies(report, module, list(parts.values()), None)
     found = [one for one in remedies if one.kind == "undonate"]
     return {one.of: reserved.saving([one]) for one in found}
-
-
-def add_savings(
-    rows: Sequence[DonationRow], report: MemoryReport, module: Module
-) -> tuple[DonationRow, ...]:
-    """Return donations with what each saves alone, in the same way; unknown where nobody knows."""
-    remedies, reserved = _divide_outputs(report, module)
-    if reserved is None:
-        return tuple(rows)
-    found = []
-    for row in rows:
-        remedy = remedies.get(row.output_index or ()) if row.is_missed else None
-        saving = Saving.of(reserved.saving, remedy)
-        found.append(replace(row, saves_bytes=saving.together((saving,)), donatable=saving))
-    return tuple(found)
-
-
-def _divide_outputs(
-    report: MemoryReport, module: Module
-) -> tuple[dict[ShapeIndex, Remedy], Reserved | None]:
-    """Return the outputs that could lie in parameters, by index, with what space 0 reserves.
-
-    None of the latter where nobody knows.
-    """
-    if report.map.live_ranges is None or find_problem(module):
-        return {}, None
-    missed = list_missed_outputs(module, report.flow)
-    parts = {one.donor.output_index or (): Part("missed-donation", "") for one in missed.values()}
-    rest = Part("temporaries", "")
-    outputs = [
-        one
-        for one in report.map.assignment.allocations
-        if one.allocation_type == "output"
-        and not one.color
-        and any(value.key in missed for value in one.values)
-    ]
-    tenures = Tenures(report.map, {value for one in outputs for value in one.values})
-    for allocation in outputs:
-        for tenure in set(tenures.of(allocation).values()):
-            held = [missed[value.key].donor for value in tenure.values if value.key in missed]
-            of = {donor.output_index or () for donor in held} if tenure.is_owner else ()
-            for part in [parts[index] for index in of] or [rest]:
-                part.tenures.append(tenure)
-                if part is not rest:
-                    note_donor(part, tenure, missed, report, module)
-    remedies = {index: Remedy("donate", "", (part,), (1, 1)) for index, part in parts.items()}
-    return remedies, Reserved(report, (*parts.values(), rest))
 
 
 # -- the program without some values
