@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -185,6 +186,8 @@ def test_an_address_where_nobody_is(
     code, reason = answer
     assert run(["summary", str(tmp_path), "--dask", address]) == code
     assert capsys.readouterr().err.startswith(f"hlotool: --dask {address}: {reason}")
+    made = (one.status for one in gc.get_objects() if type(one) is distributed.Client)
+    assert {*made} <= {"closed"}  # one that did not start may keep the next from starting
 
 
 def test_what_is_missing_is_named(

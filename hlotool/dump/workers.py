@@ -410,14 +410,19 @@ def connect_cluster(address: str, say: Callable[[str], None]) -> Iterator[Execut
     `say` hears of a cluster without workers: it may yet get some.
     """
     import logging  # noqa: PLC0415  start-up time
+    import socket  # noqa: PLC0415
 
     try:
         from distributed import Client  # noqa: PLC0415  heavy, and few need it
+        from distributed.comm import get_address_host_port  # noqa: PLC0415
     except ImportError:
         raise UsageError(
             "--dask: Dask is not installed; install hlotool[dask], here and at the workers."
         ) from None
     try:
+        # A client that cannot start closes itself when it is collected, and waits for ever if
+        # another one starts at that moment: so who is not there is asked without one.
+        socket.create_connection(get_address_host_port(address), _DASK_TIMEOUT_SECONDS).close()
         client = Client(address, timeout=_DASK_TIMEOUT_SECONDS, set_as_default=False)
     except ValueError as error:
         raise UsageError(f"--dask {address}: {error}.") from error

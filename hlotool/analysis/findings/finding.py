@@ -73,9 +73,7 @@ TRAFFIC: Final[frozenset[FindingCode]] = frozenset(
 )
 # What to try where nothing can be computed meanwhile: without a start and a done, and with both.
 SYNCHRONOUS_ADVICE: Final = "turn on asynchronous collectives and the latency-hiding scheduler"
-MARKED_ADVICE: Final = (
-    "turn on the latency-hiding scheduler, or move independent compute between start and done"
-)
+MARKED_ADVICE: Final = "turn on the latency-hiding scheduler"
 # Where the text, or the flags beside it, show that these are on.
 TURNED_ON_ADVICE: Final = (
     "send less: asynchronous collectives are on, but XLA left this one synchronous"
@@ -181,7 +179,7 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "converted-product": "multiply in 16 bits: jnp.dot(x, w, preferred_element_type=jnp.float32)",
     "donation-copied": "",
     "donation-missed": "donate them, as with jax.jit(donate_argnums=…)",
-    "exposed-collective": "move independent compute between start and done",
+    "exposed-collective": "",
     "f32-collective": "convert to 16 bits before sending",
     "fragmentation": "reduce the largest temporaries; smaller ones leave smaller gaps",
     "gather-then-slice": "slice before gathering, or use all_to_all if each device takes its own "
@@ -208,7 +206,8 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "sort-then-slice": "jax.lax.top_k",
     "unknown-cost": "read totals as lower bounds",
     "unknown-custom-call": "give its cost in the kernel, or in [[custom_call]] of hlotool.toml",
-    "unknown-trip-count": "use loops of known length, such as scan or fori_loop",
+    "unknown-trip-count": "use scan or fori_loop if the length is fixed; else read totals as of "
+    "one iteration",
     "update-copies": "read the old array before the update, or read the new one instead",
     "wide-collective": "convert before sending",
 }

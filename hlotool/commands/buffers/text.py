@@ -173,7 +173,10 @@ def say_relief(fit: Fit, planned: plan.Plan) -> tuple[Line, ...]:
         "those below save most."
     )
     if {"fits", "may fit"} & {row.verdict for row in planned.rows}:
-        text = "Apply all changes of an option together. Options are sorted by likely savings."
+        text = (
+            "Apply all changes of an option together; the savings of each alone need not add up. "
+            "Options are sorted by likely savings."
+        )
     return (Line(text, FIT, fit), Line(plan.SAVES_CAVEAT), *undone)
 
 
