@@ -348,8 +348,13 @@ class Reserved:
         self.part_of = {tenure: part for part in parts for tenure in part.tenures}
         placed = (tenure for tenure in self.part_of if not tenure.is_temp)
         self.lying_in = group_by(placed, lambda tenure: tenure.allocation)
-        outputs = (one for one in self.lying_in if one.allocation_type == "output")
-        self.removable_bytes = self.temp.peak_bytes + sum(one.size_bytes for one in outputs)
+        placed_bytes = dict.fromkeys(("temp", "output"), 0)
+        for one in report.map.placed(0):
+            if one.allocation_type in placed_bytes:
+                placed_bytes[one.allocation_type] += one.size_bytes
+        if report.map.assignment.is_estimate:  # its temporaries lie apart
+            placed_bytes["temp"] = self.temp.peak_bytes
+        self.removable_bytes = sum(placed_bytes.values())  # gaps between temporaries too
         self._known: dict[frozenset[Remedy], int] = {}
 
     def saving(self, remedies: Iterable[Remedy]) -> int:
