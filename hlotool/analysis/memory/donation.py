@@ -309,6 +309,8 @@ def list_missed_outputs(flow: Dataflow) -> dict[ValueKey, MissedOutput]:
             value = flow.value_at(module.entry.root, row.output_index or ())
             if given is not None and value is not None:
                 made.append((row, given, value))
+    if not made:
+        return missed
     backend = find_backend(module)
     rule = SharingRule(backend)
     # Which outputs an instruction must run before, a bit each: one pass for all parameters.
@@ -322,7 +324,9 @@ def list_missed_outputs(flow: Dataflow) -> dict[ValueKey, MissedOutput]:
         producer = value.instruction
         read = [one for one in producer.operands if flow.value_at(one, ()) is given]
         is_over = backend == "tpu" or all(rule.allows((one, ()), value) for one in read)
-        if producer.opcode == "while":  # it is read there round by round, as the output is made
+        if (
+            producer.opcode == "while" and producer.operands
+        ):  # it is read there round by round, as the output is made
             state = producer.operands[0]
             places = (at for at, _ in state.shape.leaves_with_index() if at != value.index)
             is_over = not any(flow.value_at(state, at) is given for at in places)

@@ -317,8 +317,9 @@ def list_remedies(
         groups = [about]
         if kind not in _TOGETHER:
             groups = list(group_by(about, lambda part: part.of).values())
+        if kind == "donate" and (rest := groups[MOST_REMEDIES:]):
             # Arguments without names are many, and each takes a simulation of its own.
-            groups[MOST_REMEDIES:] = filter(None, [list(chain(*groups[MOST_REMEDIES:]))])
+            groups[MOST_REMEDIES:] = [list(chain(*rest))]
         for group in groups:
             of = list_some(list(dict.fromkeys(part.of for part in group)), 2, " and {} more")
             undonated = frozenset(
