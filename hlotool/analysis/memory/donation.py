@@ -324,9 +324,8 @@ def list_missed_outputs(flow: Dataflow) -> dict[ValueKey, MissedOutput]:
         producer = value.instruction
         read = [one for one in producer.operands if flow.value_at(one, ()) is given]
         is_over = backend == "tpu" or all(rule.allows((one, ()), value) for one in read)
-        if (
-            producer.opcode == "while" and producer.operands
-        ):  # it is read there round by round, as the output is made
+        if producer.opcode == "while" and producer.operands:
+            # A loop reads the donor round by round, as it makes the output.
             state = producer.operands[0]
             places = (at for at, _ in state.shape.leaves_with_index() if at != value.index)
             is_over = not any(flow.value_at(state, at) is given for at in places)
