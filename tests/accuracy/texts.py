@@ -27,8 +27,14 @@ from hlotool.program.load import load_program
 _SUFFIXES = {".txt", ".hlo", ".gz", ".zst"}
 REFUSED = Path(__file__).with_name("refused.csv")
 _BEGINNINGS = ("HloModule", "BufferAssignment:")
-# Pieces of texts, sessions, and descriptions of folders and pairs that tests make.
-_NO_TEXTS = (TESTDATA / "inputs", TESTDATA / "diff" / "changes.cases", TESTDATA / "golden")
+# Pieces of texts, sessions, and descriptions of folders and pairs that tests make; and injured
+# texts, of which it only counts that they end well.
+_NO_TEXTS = (
+    TESTDATA / "inputs",
+    TESTDATA / "diff" / "changes.cases",
+    TESTDATA / "golden",
+    TESTDATA / "bad" / "mutants",
+)
 # The parser refuses it; where a file is read, what stands behind a module is cut away.
 _CUT = TESTDATA / "bad" / "foreign.cases" / "text_behind_the_end"
 
