@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from itertools import groupby, zip_longest
@@ -64,10 +65,11 @@ _FEW: Final = 8  # arguments without a name that are listed, each by its shape
 
 def read_arguments(chosen: Input) -> tuple[str, ...] | None:
     """Return what a program is given; None where no text that can be read says so."""
-    file = chosen.before or chosen.module
-    try:
-        text = file.read().text if file else ""
-    except HlotoolError:  # who reads the program says what is wrong
+    for file in filter(None, (chosen.before, chosen.module)):
+        with suppress(HlotoolError):  # who reads the program says what is wrong with its text
+            text = file.read().text
+            break
+    else:
         return None
     if (entry := _ENTRY.search(text)) is None:
         return None
