@@ -102,6 +102,11 @@ class Edits:
     def __init__(self, evidence: Evidence, told: Collection[Instruction]) -> None:
         self._given = given = evidence.given
         self._scopes = evidence.scopes
+        # What XLA was given has global shapes; a device's share is in what it made of it.
+        self._sizes = [
+            {one.metadata().op_name: one.shape.size_bytes or 0 for one in module.entry.parameters}
+            for module in evidence.modules
+        ]
         self._reasoner = given.reasoner
         pairs, back, copies = given.reasoner.pairs, given.reasoner.back, given.reasoner.copies
         self._factors: set[Fraction] = set()
@@ -174,18 +179,23 @@ class Edits:
                 one for one in side if _is_argument(one) and one.metadata().op_name not in others
             ]
             if found:
-                size = sign * sum(one.shape.size_bytes or 0 for one in found)
+                size = sign * sum(self._measure(one, max(sign, 0)) for one in found)
                 trees = _name_trees(found, others)
                 cause = Cause(kind, len(found), trees, measure="parameters", delta_bytes=size)
                 yield Claim(cause, self._take(side, found))
         for types, retyped in self._list_retyped().items():
             pairs = [pair for pair in retyped if _is_argument(pair[0])]
-            delta = sum((b.shape.size_bytes or 0) - (a.shape.size_bytes or 0) for a, b in pairs)
+            delta = sum(self._measure(new, 1) - self._measure(old, 0) for old, new in pairs)
             if pairs:
                 trees = _name_trees([new for _, new in pairs], names[0])
                 cause = Cause("arguments-retyped", len(pairs), trees, None, *types)
                 cause = replace(cause, measure="parameters", delta_bytes=delta)
                 yield Claim(cause, self._settle(pairs))
+
+    def _measure(self, parameter: Instruction, side: int) -> int:
+        """Return the bytes of a parameter on a device, of the old side or the new."""
+        sizes = self._sizes[side]
+        return sizes.get(parameter.metadata().op_name, parameter.shape.size_bytes or 0)
 
     def _list_retyped(self) -> dict[tuple[str, str], list[_Pair]]:
         """List the pairs that still differ in the element type, by both types."""
