@@ -48,9 +48,8 @@ class DonationRow(Struct, frozen=True):
     saves_bytes: Annotated[
         int | None,
         column(
-            "its share, by size, of the fall of the allocated size if all that is not "
-            "donated and could be is donated; 0 if it is donated already. Null if live "
-            "ranges are unknown",
+            "its share, by size, of what donating all candidates saves of the allocated "
+            "size; 0 if it is donated already. Null if live ranges are unknown",
         ),
     ]
     status: Annotated[
