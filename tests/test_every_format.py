@@ -72,6 +72,7 @@ CHOSEN: Final = (
     "dumps/gpu_h100/mlp_train.remat",
     "dumps/tpu_v5e/nested_loops",
     "advice/cpu.scanned/module_0000.jit_train_step.cpu_after_optimizations.txt.gz",
+    "folders/tpu_v5e.plain/module_0000.jit_affine.cl_1003875606.after_codegen.txt",
     "inputs/company/mentioned.txt",
     "packed/cpu/transformer_train",
     "packed/tpu7x/fsdp_train",
@@ -80,6 +81,8 @@ CHOSEN: Final = (
     "protos/async_forms.txt",
     "protos/custom_calls.txt",
     "questions/12-donated-not-usable/problem",
+    "questions/20-slow-for-one-reduction/problem/a",
+    "questions/43-largest-batch/problem/a",
     "questions/55-slow-sharded-loop/problem",
     "shardings/tpu_v5e/module_0221.jit_large_whole.cl_1003875606.after_optimizations.txt.gz",
 )
