@@ -132,20 +132,22 @@ _ADVICE: Final[dict[_Mode, str]] = {
 _SCHEDULER: Final = re.compile(r"xla_\w*latency_hiding_scheduler=true")
 
 
-def _advise(evidence: finding.Evidence, mode: _Mode, opcode: str) -> str:
-    """Advise to turn nothing on that the flags, or other collectives, show to be on.
+_LEFT: Final = " Asynchronous collectives are on, but XLA left this one synchronous."
+_OTHERS: Final = " Only other kinds of collectives are asynchronous here."
+
+
+def _say_what_is_on(evidence: finding.Evidence, mode: _Mode, opcode: str) -> tuple[str, str]:
+    """Say what the flags, or other collectives, show to be on; and what to turn on, if nothing.
 
     XLA has a flag for each kind: a TPU's all-gathers may be asynchronous, and no all-reduce.
     """
     rows = evidence.collectives.rows if evidence.collectives else ()
     on = {row.opcode for row in rows if row.is_async}
     if mode == "alone" and on:
-        return finding.TURNED_ON_ADVICE if opcode in on else finding.OTHERS_ON_ADVICE
+        return _LEFT if opcode in on else _OTHERS, ""
     if mode != "pair" and any(map(_SCHEDULER.match, evidence.flags)):
-        return (
-            finding.ADVICE["exposed-collective"] if mode == "marked" else finding.TURNED_ON_ADVICE
-        )
-    return _ADVICE[mode]
+        return _LEFT if mode == "alone" else "", ""
+    return "", _ADVICE[mode]
 
 
 def find_exposed_collectives(evidence: finding.Evidence) -> Iterator[finding.Finding]:
@@ -163,12 +165,13 @@ def find_exposed_collectives(evidence: finding.Evidence) -> Iterator[finding.Fin
         size = sum(row.known_exposed_bytes_per_step for row in rows)
         share = f"{finding.percent(exposed, measure.all_sent)} of {measure.whole}."
         message = _say_exposed(rows, mode, finding.percent(exposed, sent), share)
-        message += _say_dependence(evidence, rows[0])
+        is_on, advice = _say_what_is_on(evidence, mode, rows[0].opcode)
+        message += is_on + _say_dependence(evidence, rows[0])
         one = make_finding(rows, size, "warning", "exposed-collective", message)
         seconds = [row.exposed_seconds for row in rows if row.exposed_seconds is not None]
         yield replace(
             one,
-            advice=_advise(evidence, mode, rows[0].opcode),
+            advice=advice,
             estimated_seconds=sum(seconds) if seconds else None,
             weighted_bytes=_weigh(evidence.pricing, rows),
         )

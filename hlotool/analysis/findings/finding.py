@@ -74,12 +74,6 @@ TRAFFIC: Final[frozenset[FindingCode]] = frozenset(
 # What to try where nothing can be computed meanwhile: without a start and a done, and with both.
 SYNCHRONOUS_ADVICE: Final = "turn on asynchronous collectives and the latency-hiding scheduler"
 MARKED_ADVICE: Final = "turn on the latency-hiding scheduler"
-# Where the text, or the flags beside it, show that these are on.
-TURNED_ON_ADVICE: Final = (
-    "send less: asynchronous collectives are on, but XLA left this one synchronous"
-)
-# Where only others are.
-OTHERS_ON_ADVICE: Final = "send less: only other kinds of collectives are asynchronous here"
 # When there is one, beside the sizes below which none is worth a look.
 FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "baked-constant": "constants of at least 1 MiB each; the bytes are their sizes. Arguments "

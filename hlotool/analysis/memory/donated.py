@@ -32,7 +32,6 @@ class Donated(Struct, frozen=True):
     """A program with some arrays donated: what else space 0 reserves, and its temporaries."""
 
     other_bytes: int
-    curve: Curve
     temp: SpacePeak
 
     @property
@@ -57,9 +56,8 @@ class Donations:
             assignment = assign_donated(self._flow, [one.donation for one in key])
             found = MemoryMap(assignment, self._report.map.live_ranges)
             placed = [one for one in found.placed(0) if one.allocation_type != "temp"]
-            curve = found.curve(0, "temp") or Curve()
-            others = sum(one.size_bytes for one in placed)
-            self._known[key] = Donated(others, curve, SpacePeak(curve))
+            temp = SpacePeak(found.curve(0, "temp") or Curve())
+            self._known[key] = Donated(sum(one.size_bytes for one in placed), temp)
         return self._known[key]
 
     def saving(self, outputs: Collection[MissedOutput]) -> int:

@@ -266,6 +266,7 @@ class SpacePeak:
     """The peak of one curve, and what it would be without parts of it; exact for this schedule."""
 
     def __init__(self, curve: Curve) -> None:
+        self.curve = curve
         self.positions = curve.positions
         self.peak_bytes, _ = curve.peak()
         self._levels = levels = (0, *curve.levels)  # level 0 is before the first

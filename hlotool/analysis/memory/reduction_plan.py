@@ -344,8 +344,7 @@ class Reserved:
         self, report: MemoryReport, parts: Iterable[Part], donations: Donations | None
     ) -> None:
         self.donations = donations
-        self.temp_curve = report.map.curve(0, "temp") or Curve()
-        self.temp = SpacePeak(self.temp_curve)
+        self.temp = SpacePeak(report.map.curve(0, "temp") or Curve())
         self.part_of = {tenure: part for part in parts for tenure in part.tenures}
         placed = (tenure for tenure in self.part_of if not tenure.is_temp)
         self.lying_in = group_by(placed, lambda tenure: tenure.allocation)
@@ -366,15 +365,15 @@ class Reserved:
         """
         chosen = frozenset(remedies)
         if chosen not in self._known:
-            freed, _, temp, change = self._measure(chosen)
+            freed, temp, change = self._measure(chosen)
             self._known[chosen] = freed + temp.peak_bytes - temp.peak_without(change)
         return self._known[chosen]
 
     def curve(self, remedies: Iterable[Remedy], allocated_bytes: int) -> Curve:
         """Return what is reserved over time; the most is what is allocated without the saving."""
-        freed, curve, temp, change = self._measure(frozenset(remedies))
+        freed, temp, change = self._measure(frozenset(remedies))
         always = allocated_bytes - temp.peak_bytes - freed
-        return add_curves([curve, *_take(change, 1), Curve((0,), (always,))])
+        return add_curves([temp.curve, *_take(change, 1), Curve((0,), (always,))])
 
     def least_saving(self, remedies: Sequence[Remedy]) -> int:
         """Return the least that it falls by in programs compiled so."""
@@ -397,13 +396,12 @@ class Reserved:
         mean = sum(size * share for size, share in shares) / whole if whole else 0
         return round(self.saving(remedies) * mean)
 
-    def _measure(self, remedies: frozenset[Remedy]) -> tuple[int, Curve, SpacePeak, Curve]:
+    def _measure(self, remedies: frozenset[Remedy]) -> tuple[int, SpacePeak, Curve]:
         """Return what is freed, the temporaries that are left, and what of these goes over time."""
-        freed, curve, temp = 0, self.temp_curve, self.temp
+        freed, temp = 0, self.temp
         outputs = frozenset(chain.from_iterable(one.outputs for one in remedies))
         if self.donations and outputs:
-            donated = self.donations.assign(outputs)
-            freed, curve, temp = self.donations.saving(outputs), donated.curve, donated.temp
+            freed, temp = self.donations.saving(outputs), self.donations.assign(outputs).temp
         given = {part for one in remedies if one.outputs for part in one.parts}
         left: dict[Part, float] = {}
         for one in remedies:
@@ -428,7 +426,7 @@ class Reserved:
             for tenure in tenures:
                 is_moved = not tenure.is_owner and self.part_of[tenure] not in left
                 change += _take(tenure.curve(), is_moved)
-        return freed, curve, temp, add_curves(change)
+        return freed, temp, add_curves(change)
 
 
 def _take(curve: Curve, share: float) -> list[Curve]:

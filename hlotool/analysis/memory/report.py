@@ -16,8 +16,8 @@ from msgspec.structs import asdict, replace
 
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.dataflow.live_ranges import add_live_ranges
-from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
-from hlotool.analysis.dataflow.values import Dataflow, trace_values
+from hlotool.analysis.dataflow.schedule import find_problem
+from hlotool.analysis.dataflow.values import Dataflow
 from hlotool.analysis.graph.backend import Backend, find_backend, find_space_name
 from hlotool.analysis.memory import estimate
 from hlotool.analysis.memory.check_assignment import check_belonging, check_placed
@@ -60,12 +60,10 @@ class MemoryReport(Struct, frozen=True, dict=True):
         """Finds where values come from, for all lists of them: a definer is looked up once."""
         return ValueOrigins(self.module, self.map.assignment, self.flow)
 
-    @cached_property
+    @property
     def values(self) -> Dataflow | None:
         """The values of the module's text; None without one that is in the order it runs in."""
-        if self.flow is None and self.module is not None and not find_problem(self.module):
-            return trace_values(require_schedule(self.module))
-        return self.flow
+        return None if self.module is None or find_problem(self.module) else self.origins.flow
 
     def peak_of(self, color: int) -> Peak:
         """Return the peak of a space."""

@@ -153,15 +153,16 @@ class ValueOrigins:
             used = self.assignment.used.get(value.number)
             return used.use_count if used else None
         instruction, index = self.definers.get(value.instruction), value.index or ()
-        if instruction is None or self._flow is None:
+        if instruction is None or self.flow is None:
             return None
-        found = self._flow.value_at(instruction, index)
+        found = self.flow.value_at(instruction, index)
         if found is None or (found.instruction, found.index) != (instruction, index):
             return None
         return self._counter.of([(instruction, index), *found.positions])
 
     @cached_property
-    def _flow(self) -> Dataflow | None:
+    def flow(self) -> Dataflow | None:
+        """The values of the module, None without one."""
         if self._given is not None or self.module is None:
             return self._given
         return trace_values(flatten_schedule(self.module))
