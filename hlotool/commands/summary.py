@@ -39,7 +39,6 @@ from hlotool.commands.shared.memory_text import describe_usage, say_fit, write_a
 from hlotool.commands.shared.messages import fold_alike, quote_command, say, say_all
 from hlotool.commands.shared.output import print_document, render_document
 from hlotool.commands.shared.request import Request, load_one, progress
-from hlotool.compare.compilations import find_compilations
 from hlotool.dump.files import DumpFile
 from hlotool.dump.find import parse_module_pattern
 from hlotool.dump.read import STDIN
@@ -316,6 +315,10 @@ def _print_modules(
         notes = (say_fits(rows, limit_bytes, options.units), *notes)
     lists: dict[str, Sequence[object]] = {"modules": rows}
     if options.rows == report.COMPILATIONS.name or (not options.rows and options.format in _WHOLE):
+        from hlotool.compare.compilations import (  # noqa: PLC0415  long, and a folder's alone
+            find_compilations,
+        )
+
         # Who chooses by place sees some compilations of a function: of these nothing is said.
         pattern = parse_module_pattern(request.module)
         compiled = [
