@@ -30,6 +30,7 @@ _BOM = "\ufeff"
 _COMPUTATION_AHEAD = re.compile(rf"ENTRY\s|(?:%?{NAME})?+\s*+[{{(]")
 
 _FEWEST: Final = 200_000  # objects; a module of 2.6 MB of text is 20,000 of them, and 7 MB
+_FROZEN_BY_PYTHON: Final = 1000  # objects at most: 3.12 starts with some 400
 
 
 class _Collector:
@@ -72,7 +73,7 @@ class _Collector:
                 self._pauses -= 1
                 if self._was_enabled and not self._pauses:
                     self._made += gc.get_count()[0]
-                    if not (self._is_apart or gc.get_freeze_count()):
+                    if not (self._is_apart or _is_frozen()):
                         gc.freeze()
                         gc.unfreeze()
                     gc.enable()
@@ -85,7 +86,7 @@ class _Collector:
         meanwhile. Of threads that read at once, the first does so.
         """
         with self._lock:
-            is_first = not (self._is_apart or gc.get_freeze_count())
+            is_first = not (self._is_apart or _is_frozen())
             if is_first:
                 self._is_apart = True
                 gc.freeze()
@@ -96,6 +97,11 @@ class _Collector:
                 gc.collect()
                 gc.unfreeze()
                 self._made, self._is_apart = 0, False
+
+
+def _is_frozen() -> bool:
+    """Say whether the program that reads has frozen what it holds, which shall stay so."""
+    return gc.get_freeze_count() > _FROZEN_BY_PYTHON
 
 
 collector: Final = _Collector()
