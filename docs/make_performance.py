@@ -25,6 +25,7 @@ _HEADINGS = {
     "CPU of `diff`": "the two summaries",
     "CPU of a whole diff": "jaxlib, both texts",
     "hlotool --version": "an empty Python",
+    "hlotool report": "hlotool summary",
     r"summary of \d+": "in one process",
 }
 

@@ -30,7 +30,8 @@ _BOM = "\ufeff"
 _COMPUTATION_AHEAD = re.compile(rf"ENTRY\s|(?:%?{NAME})?+\s*+[{{(]")
 
 _FEWEST: Final = 200_000  # objects; a module of 2.6 MB of text is 20,000 of them, and 7 MB
-_FROZEN_BY_PYTHON: Final = 1000  # objects at most: 3.12 starts with some 400
+# Objects, at most: 3.12 starts with some 400. A program that freezes has more, its imports alone.
+_FROZEN_BY_PYTHON: Final = 1000
 
 
 class _Collector:
