@@ -9,16 +9,20 @@ cheaper to recompute than to store as long as it is small.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from operator import attrgetter
 from typing import Final
 
 from msgspec.structs import asdict
 
+from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.fusions.report import Located, describe_alike
 from hlotool.analysis.fusions.rows import MissedRow, RecomputeRow
-from hlotool.analysis.graph.equality import Fingerprints, Numbering, Visits
+from hlotool.analysis.graph.calls import reach
+from hlotool.analysis.graph.equality import Descriptions, Fingerprints, Numbering, Visits
 from hlotool.analysis.origin import read_origin, share_origin
-from hlotool.hlo import Instruction
+from hlotool.hlo import ArrayShape, Computation, Instruction
 from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, MOVES, TRANSCENDENTAL
 
 # Everything a loop fusion can hold at no cost but reading and writing.
@@ -76,6 +80,8 @@ def find_missed(costs: CostModel, least_bytes: int = LEAST_BYTES) -> tuple[Misse
 EXPENSIVE: Final = TRANSCENDENTAL | MATRIX_PRODUCTS
 LEAST_OPERATIONS: Final = 1 << 20
 
+_OPERANDS: Final = attrgetter("operands")
+
 
 def list_recomputed(
     prints: Fingerprints, costs: CostModel, least_operations: int = LEAST_OPERATIONS
@@ -89,19 +95,58 @@ def list_recomputed(
     proportion. Rematerialization of a loop is not found: forward and backward are two
     computations. A row is kept when it repeats `least_operations` per step.
     """
-    visits = Visits(costs.graph)
+    descriptions = Descriptions(costs.graph, prints)
+    looked_at, visits = Visits(costs.graph), Visits(costs.graph)
     rows = []
     for computation in costs.executions.executed:
-        numbering = Numbering(costs.graph, prints, visits)
+        # Most dots have a shape of their own: values are numbered only for those that have not.
+        candidates = _find_candidates(computation, costs, looked_at, least_operations)
+        needed = set(reach(candidates, _OPERANDS))
+        numbering = Numbering(costs.graph, descriptions, visits)
         # By value: which fusions compute it, and by which instruction in each.
         occurrences: defaultdict[int, dict[Instruction, Instruction]] = defaultdict(dict)
-        for outer in computation.instructions:
-            for inner, value in numbering.visit(outer):
+        for outer in computation.instructions if needed else ():
+            for inner, value in numbering.visit(outer) if outer in needed else ():
                 if inner.opcode in EXPENSIVE:
                     occurrences[value].setdefault(outer, inner)
         several = (found for found in occurrences.values() if len(found) > 1)
         rows += [_make_recompute_row(found, costs) for found in several]
     return tuple(row for row in rows if row.known_repeated_per_step >= least_operations)
+
+
+def _find_candidates(
+    computation: Computation, costs: CostModel, visits: Visits, least_operations: int
+) -> Iterator[Instruction]:
+    """Yield what would repeat that much if all of one opcode, type and dimensions were equal.
+
+    Fusions with others inside, which are rare, are among them; so are all that are too many.
+    """
+    groups: defaultdict[object, list[tuple[Instruction, Instruction]]] = defaultdict(list)
+    for outer in computation.instructions:
+        inside = [outer]
+        if outer.opcode == "fusion" and visits.left >= 0:
+            inside = [
+                one for body in costs.graph.callees.get(outer, ()) for one in body.instructions
+            ]
+            visits.left -= len(inside)
+        for one in inside:
+            if one.opcode in EXPENSIVE:
+                shape = one.shape
+                array = (shape.dtype, shape.dims) if isinstance(shape, ArrayShape) else ()
+                groups[one.opcode, array].append((outer, one))
+            elif one.opcode == "fusion":
+                yield outer
+    runs = costs.executions.lower_bound(computation)
+    for group in groups.values():
+        outers = {outer for outer, _ in group}
+        if len(outers) > 1:
+            most = max(_count_operations(costs.of(one)) for _, one in group)
+            if most * (len(outers) - 1) * runs >= least_operations:
+                yield from outers
+
+
+def _count_operations(cost: Cost) -> int:
+    return cost.flops + cost.transcendentals
 
 
 def _make_recompute_row(repeats: dict[Instruction, Instruction], costs: CostModel) -> RecomputeRow:
@@ -116,7 +161,7 @@ def _make_recompute_row(repeats: dict[Instruction, Instruction], costs: CostMode
         flops=cost.flops,
         transcendentals=cost.transcendentals,
         **runs.figures(),
-        **runs.spread("repeated", (cost.flops + cost.transcendentals) * (len(repeats) - 1)),
+        **runs.spread("repeated", _count_operations(cost) * (len(repeats) - 1)),
         members=tuple(one.full_name for one in repeats),
         **asdict(share_origin([read_origin(one) for one in repeats.values()])),
     )

@@ -140,7 +140,13 @@ _UNIQUE: Final = (
     | opcodes.EFFECTS
     | {"after-all", "parameter", "rng-bit-generator"}
 )
+# What passes the value of an operand on, or an element of one, or makes what is inside it.
+_FOLLOWED: Final = _SAME | {"fusion", "get-tuple-element", "tuple"}
 _NOT_PART: Final = IGNORED | frozenset((*opcodes.CALL_KEYS, "sharding"))
+
+
+def _is_unique(instruction: Instruction) -> bool:
+    return instruction.opcode in _UNIQUE or _ELIDED in instruction.literal
 
 
 class Visits:
@@ -154,33 +160,66 @@ class Visits:
         self.left = _FREE_VISITS + _MOST_VISITS * size
 
 
+class Descriptions:
+    """Numbers for what the instructions of one module make of their operands.
+
+    Those of one number make the same of the same operands; layouts do not count.
+    """
+
+    def __init__(self, graph: CallGraph, prints: Fingerprints) -> None:
+        self._graph = graph
+        self._prints = prints
+        self._numbers: dict[object, int] = {}
+        self._bodies: dict[Computation, list[int | None]] = {}
+
+    def of_body(self, body: Computation) -> list[int | None]:
+        """Return those of all instructions; None where the value follows from something else."""
+        # Bodies are written alike by the dozen: one of them is described for all.
+        form = self._graph.first_alike[body]
+        if (described := self._bodies.get(form)) is None:
+            described = self._bodies[form] = [
+                None if one.opcode in _FOLLOWED or _is_unique(one) else self.of(one)
+                for one in form.instructions
+            ]
+        return described
+
+    def of(self, instruction: Instruction) -> int:
+        """Return that of one instruction, whatever its opcode."""
+        attributes = tuple(
+            sorted(item for item in instruction.attributes.items() if item[0] not in _NOT_PART)
+        )
+        shape = instruction.shape
+        array = (shape.dtype, shape.dims) if isinstance(shape, ArrayShape) else ()
+        callees = self._graph.callees.get(instruction, ())
+        called = tuple(map(self._prints.of, callees))
+        found = instruction.opcode, array, instruction.literal, attributes, called
+        return self._numbers.setdefault(found, len(self._numbers))
+
+
 class Numbering:
     """Numbers the values of one executed computation; its instructions come in dump order."""
 
-    def __init__(self, graph: CallGraph, prints: Fingerprints, visits: Visits) -> None:
+    def __init__(self, graph: CallGraph, descriptions: Descriptions, visits: Visits) -> None:
         self._graph = graph
-        self._prints = prints
+        self._descriptions = descriptions
         self._numbers: dict[object, int] = {}
         self._elements: dict[int, tuple[int, ...]] = {}  # of the tuples among them
         self._values: dict[Instruction, int] = {}
         self._bodies: dict[tuple[Computation, tuple[int, ...]], dict[Instruction, int]] = {}
         self._visits = visits
-        self._described: dict[Instruction, int] = {}
-        self._descriptions: dict[object, int] = {}
 
     def visit(self, instruction: Instruction) -> Iterable[tuple[Instruction, int]]:
         """Return an instruction, or its fused body, with the numbers of the values they make."""
-        operands = tuple(self._values[one] for one in instruction.operands)
-        self._values[instruction], made = self._look_at(instruction, instruction, operands, 0)
+        operands = tuple([self._values[one] for one in instruction.operands])
+        self._values[instruction], made = self._look_at(instruction, operands, 0)
         return made.items()
 
     def _look_at(
-        self, instruction: Instruction, like: Instruction, operands: tuple[int, ...], depth: int
+        self, instruction: Instruction, operands: tuple[int, ...], depth: int
     ) -> tuple[int, dict[Instruction, int]]:
         """Return the value of an instruction, and all values that it makes.
 
-        Those are the values in the body of a fusion that can be looked into, else its own. `like`
-        stands for it in the first of all computations that are written alike.
+        Those are the values in the body of a fusion that can be looked into, else its own.
         """
         callees = self._graph.callees.get(instruction, ())
         is_open = instruction.opcode == "fusion" and len(callees) == 1
@@ -189,7 +228,7 @@ class Numbering:
             if len(body.parameters) <= len(operands):
                 inside = self._number_body(body, operands, depth)
                 return inside[body.root], inside
-        value = self._number(instruction, like, operands)
+        value = self._number(instruction, operands)
         return value, {instruction: value}
 
     def _number_body(
@@ -204,19 +243,21 @@ class Numbering:
         if known is not None:
             return known
         values: dict[Instruction, int] = dict(zip(body.parameters, operands, strict=False))
-        # Bodies are written alike by the dozen: one of them is described for all.
-        alike = self._graph.first_alike[body].instructions
-        for instruction, like in zip(body.instructions, alike, strict=True):
-            if instruction not in values:
-                inputs = tuple(values[one] for one in instruction.operands)
-                values[instruction], made = self._look_at(instruction, like, inputs, depth + 1)
+        for instruction, number in zip(
+            body.instructions, self._descriptions.of_body(body), strict=True
+        ):
+            if instruction in values:
+                continue
+            inputs = tuple([values[one] for one in instruction.operands])
+            if number is not None:
+                values[instruction] = self._numbers.setdefault((number, inputs), len(self._numbers))
+            else:
+                values[instruction], made = self._look_at(instruction, inputs, depth + 1)
                 values.update(made)
         self._bodies[body, operands] = values
         return values
 
-    def _number(
-        self, instruction: Instruction, like: Instruction, operands: tuple[int, ...]
-    ) -> int:
+    def _number(self, instruction: Instruction, operands: tuple[int, ...]) -> int:
         """Return the value an instruction makes of its operands'."""
         opcode = instruction.opcode
         if opcode in _SAME and operands:
@@ -230,20 +271,6 @@ class Numbering:
             self._elements[number] = operands
             return number
         key: object = instruction
-        if opcode not in _UNIQUE and _ELIDED not in instruction.literal:
-            if like not in self._described:
-                self._described[like] = self._describe(like)
-            key = self._described[like], operands
+        if not _is_unique(instruction):
+            key = self._descriptions.of(instruction), operands
         return self._numbers.setdefault(key, len(self._numbers))
-
-    def _describe(self, instruction: Instruction) -> int:
-        """Return what makes two instructions compute the same; layouts do not count."""
-        attributes = tuple(
-            sorted(item for item in instruction.attributes.items() if item[0] not in _NOT_PART)
-        )
-        shape = instruction.shape
-        array = (shape.dtype, shape.dims) if isinstance(shape, ArrayShape) else ()
-        callees = self._graph.callees.get(instruction, ())
-        called = tuple(map(self._prints.of, callees))
-        found = instruction.opcode, array, instruction.literal, attributes, called
-        return self._descriptions.setdefault(found, len(self._descriptions))

@@ -53,8 +53,10 @@ class Donations:
         """Return what is reserved with these outputs in their parameters' memory."""
         key = frozenset(outputs)
         if key not in self._known:
-            assignment = assign_donated(self._flow, [one.donation for one in key])
-            found = MemoryMap(assignment, self._report.map.live_ranges)
+            found = self._report.map
+            if key or not found.assignment.is_estimate:  # as it is, an estimate is assigned so
+                assignment = assign_donated(self._flow, [one.donation for one in key])
+                found = MemoryMap(assignment, found.live_ranges)
             placed = [one for one in found.placed(0) if one.allocation_type != "temp"]
             temp = SpacePeak(found.curve(0, "temp") or Curve())
             self._known[key] = Donated(sum(one.size_bytes for one in placed), temp)
