@@ -22,7 +22,7 @@ from hlotool.analysis.fusions.rows import MissedRow, RecomputeRow
 from hlotool.analysis.graph.calls import reach
 from hlotool.analysis.graph.equality import Descriptions, Fingerprints, Numbering, Visits
 from hlotool.analysis.origin import read_origin, share_origin
-from hlotool.hlo import ArrayShape, Computation, Instruction
+from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, MOVES, TRANSCENDENTAL
 
 # Everything a loop fusion can hold at no cost but reading and writing.
@@ -99,14 +99,16 @@ def list_recomputed(
     looked_at, visits = Visits(costs.graph), Visits(costs.graph)
     rows = []
     for computation in costs.executions.executed:
-        # Most dots have a shape of their own: values are numbered only for those that have not.
-        candidates = _find_candidates(computation, costs, looked_at, least_operations)
+        # Most dots are like no other: values are numbered only for those that are.
+        candidates = _find_candidates(computation, costs, descriptions, looked_at, least_operations)
         needed = set(reach(candidates, _OPERANDS))
+        if not needed:
+            continue
         numbering = Numbering(costs.graph, descriptions, visits)
         # By value: which fusions compute it, and by which instruction in each.
         occurrences: defaultdict[int, dict[Instruction, Instruction]] = defaultdict(dict)
-        for outer in computation.instructions if needed else ():
-            for inner, value in numbering.visit(outer) if outer in needed else ():
+        for outer in (one for one in computation.instructions if one in needed):
+            for inner, value in numbering.visit(outer):
                 if inner.opcode in EXPENSIVE:
                     occurrences[value].setdefault(outer, inner)
         several = (found for found in occurrences.values() if len(found) > 1)
@@ -115,13 +117,17 @@ def list_recomputed(
 
 
 def _find_candidates(
-    computation: Computation, costs: CostModel, visits: Visits, least_operations: int
+    computation: Computation,
+    costs: CostModel,
+    descriptions: Descriptions,
+    visits: Visits,
+    least_operations: int,
 ) -> Iterator[Instruction]:
-    """Yield what would repeat that much if all of one opcode, type and dimensions were equal.
+    """Yield what would repeat that much if all of one description had the same operands.
 
     Fusions with others inside, which are rare, are among them; so are all that are too many.
     """
-    groups: defaultdict[object, list[tuple[Instruction, Instruction]]] = defaultdict(list)
+    groups: defaultdict[int, list[tuple[Instruction, Instruction]]] = defaultdict(list)
     for outer in computation.instructions:
         inside = [outer]
         if outer.opcode == "fusion" and visits.left >= 0:
@@ -131,9 +137,7 @@ def _find_candidates(
             visits.left -= len(inside)
         for one in inside:
             if one.opcode in EXPENSIVE:
-                shape = one.shape
-                array = (shape.dtype, shape.dims) if isinstance(shape, ArrayShape) else ()
-                groups[one.opcode, array].append((outer, one))
+                groups[descriptions.of(one)].append((outer, one))
             elif one.opcode == "fusion":
                 yield outer
     runs = costs.executions.lower_bound(computation)
