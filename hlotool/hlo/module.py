@@ -590,6 +590,15 @@ class Module(Node, eq=False, dict=True):
             return frozenset()
         return frozenset(name for name, count in Counter(names).items() if count > 1)
 
+    @cached_property
+    def calls(self) -> Mapping[Instruction, tuple[Computation, ...]]:
+        """The computations that each instruction names; who names none is absent.
+
+        Raises ParseError where the text has no computation of a name.
+        """
+        callers = (one for one in self.instructions() if one.opcode in MAY_CALL)
+        return {one: called for one in callers if (called := one.called_computations())}
+
     def instructions(self) -> Iterator[Instruction]:
         """Yield every instruction of every computation, in dump order."""
         for computation in self.computations.values():

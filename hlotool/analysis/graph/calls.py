@@ -6,21 +6,20 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
-from typing import Final, NoReturn, TypeAlias, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 from msgspec import Struct
 
 from hlotool.errors import ParseError
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.module import list_plain_texts
-from hlotool.hlo.opcodes import CALL_KEYS, MAY_CALL
+from hlotool.hlo.opcodes import CALL_KEYS
 from hlotool.table.sums import group_by, group_pairs
 
 _BRANCH_KEYS: Final = ("true_computation", "false_computation", "branch_computations")
 
 Node = TypeVar("Node", bound=Hashable)
 Made = TypeVar("Made")
-Callees: TypeAlias = Mapping[Instruction, tuple[Computation, ...]]
 
 _OPCODE: Final = attrgetter("opcode")
 _SHAPE: Final = attrgetter("shape")
@@ -35,7 +34,7 @@ class CallGraph(Struct, frozen=True, dict=True):
     """
 
     callees_first: tuple[Computation, ...]
-    callees: Callees
+    callees: Mapping[Instruction, tuple[Computation, ...]]
     below: Mapping[Computation, Sequence[Computation]]
 
     def called_by(self, computation: Computation) -> Sequence[Computation]:
@@ -96,11 +95,10 @@ def read_call_graph(module: Module) -> CallGraph:
 
     Raises ParseError when a computation calls itself, which XLA forbids.
     """
-    callees = _read_callees(module, MAY_CALL)
     below: dict[Computation, list[Computation]] = {}
-    for instruction, called in callees.items():
+    for instruction, called in module.calls.items():
         below.setdefault(instruction.computation, []).extend(called)
-    return CallGraph(_order(module, below), callees, below)
+    return CallGraph(_order(module, below), module.calls, below)
 
 
 def refuse_recursion(caller: Instruction, callee: Computation) -> NoReturn:
@@ -118,7 +116,7 @@ def list_callers(module: Module, opcodes: Collection[str]) -> dict[Computation, 
 
     A computation that calls itself is in it like any other.
     """
-    return _invert(_read_callees(module, opcodes))
+    return _invert({one: called for one, called in module.calls.items() if one.opcode in opcodes})
 
 
 def list_branches(conditional: Instruction) -> tuple[Computation, ...]:
@@ -162,17 +160,10 @@ def fold_up(
     return known[id(start)]
 
 
-def _read_callees(module: Module, opcodes: Collection[str]) -> Callees:
-    return {
-        instruction: called
-        for computation in module.computations.values()
-        for instruction in computation.instructions
-        if instruction.opcode in opcodes and (called := instruction.called_computations())
-    }
-
-
-def _invert(callees: Callees) -> dict[Computation, list[Instruction]]:
-    return group_pairs((one, caller) for caller, called in callees.items() for one in called)
+def _invert(
+    calls: Mapping[Instruction, Iterable[Computation]],
+) -> dict[Computation, list[Instruction]]:
+    return group_pairs((one, caller) for caller, called in calls.items() for one in called)
 
 
 def _order(
