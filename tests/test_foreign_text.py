@@ -220,7 +220,10 @@ def write_module(name: str, path: Path, *, opcode: str = "custom-call") -> str:
 def program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Program:
-    """Return a function that runs the program in an empty directory, and expects no harm."""
+    """Return a function that runs the program in an empty directory, and expects no harm.
+
+    What has the name `{name}` is shown as it is: nothing takes its braces for a template's.
+    """
     (tmp_path / ".git").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "step.md"))
@@ -232,6 +235,7 @@ def program(
         expect_harmless(err)
         if "github" not in args:
             expect_harmless(out)
+        assert "{{name}" not in out
         return code, out, err
 
     return call
@@ -254,7 +258,7 @@ COMMANDS = (
 
 @names
 def test_commands(name: str, program: Program) -> None:
-    path = write_module(name, Path("m.txt"))
+    path = write_module(name, Path("{name} m.txt"))
     for command, *options in COMMANDS:
         code, out, err = program(command, path, *options)
         assert (code, err) == (0, ""), (command, options)
@@ -263,8 +267,8 @@ def test_commands(name: str, program: Program) -> None:
 
 @names
 def test_comparisons(name: str, program: Program) -> None:
-    old = write_module(name, Path("old.txt"))
-    new = write_module(name, Path("new.txt"), opcode="negate")
+    old = write_module(name, Path("{name} old.txt"))
+    new = write_module(name, Path("{name} new.txt"), opcode="negate")
     label = f"x{name}".replace("\0", "").replace("=", "")
     for options in ([], ["--json"], ["--text"], ["-w"]):
         assert program("diff", f"{label}={old}", new, *options)[0] == 0

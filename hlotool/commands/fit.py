@@ -134,11 +134,11 @@ def _describe(report: fits.FitReport) -> Iterator[Line]:
         sizes = " → ".join(map(str, one.values))
         many = len(one.dimensions)
         what = one.dimensions[0] if many == 1 else f"{many} dimensions, such as {one.dimensions[0]}"
-        yield Line(quote_braces(f"{one.variable} {sizes}: {what}"))
+        yield Line(f"{one.variable} {sizes}: {what}")
         if len(one.alike) > 1:
             told = f"{list_some(one.alike)} change alike; "
             told += "if several sizes changed, no law below is valid"
-            yield Line(quote_braces(told))
+            yield Line(told)
     yield Line("{matched_share} of the bytes follow a law", fits.FIT_FACTS, report.facts)
     yield from (Line(_describe_limit(row), fits.LIMIT, row) for row in report.limits)
 
@@ -181,7 +181,7 @@ def _note(report: fits.FitReport) -> Iterator[Line]:
             told = (
                 f"from {row.variable}={row.from_value} on, memory is fullest at {row.peak_at}{full}"
             )
-            yield Line(quote_braces(told))
+            yield Line(told)
     if any(row.law is None for row in report.laws):
         yield Line(
             "a figure without a law is not a polynomial: sizes are padded, or trip counts change"

@@ -52,7 +52,7 @@ def shardings(
     lines, notes, focus = (_describe(report),), tuple(_note(report)), ""
     if why is not None:
         lists[WHY.name] = program.explain_chain(why, given)
-        lines, notes = (Line(f"chain to {quote_braces(why)}"),), _note_passes(program)
+        lines, notes = (Line(f"chain to {why}"),), _note_passes(program)
         focus = WHY.name
     elif options.rows == RESHARDS.name or not options.is_for_eyes:
         lists[RESHARDS.name] = program.find_reshards(given)

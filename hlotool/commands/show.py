@@ -36,7 +36,7 @@ from hlotool.dump.stores import is_address
 from hlotool.export.graph import GRAPH_FORMATS, GraphEdge, GraphNode
 from hlotool.hlo.opcodes import FREE
 from hlotool.program.program import Program
-from hlotool.table import Document, Line, Unit, quote_braces
+from hlotool.table import Document, Line, Unit
 from hlotool.table.units import format_value
 from hlotool.table.words import list_some
 
@@ -117,7 +117,7 @@ def _say_called(program: Program, report: ShowReport) -> Iterator[Line]:
         if of_opcode > count:
             opcode, _ = asked.removeprefix("%").rsplit(".*", 1)
             told = f"{count:,} of {of_opcode:,} instructions of opcode {opcode}"
-            yield Line(quote_braces(f"{asked} matches names: {told}."))
+            yield Line(f"{asked} matches names: {told}.")
 
 
 def _nodes(report: ShowReport) -> tuple[GraphNode, ...]:

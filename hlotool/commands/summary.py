@@ -152,7 +152,7 @@ def _describe_log(file: DumpFile, request: Request, dump: str | None) -> Documen
     modules = [load_program(one, request.path).expect_module() for one in inputs if one.module]
     rows = list_messages(log.messages, modules)
     command = quote_command("buffers", request.path)
-    more = Line(quote_braces(f"{command} lists the values that hold memory"))
+    more = Line(f"{command} lists the values that hold memory")
     is_full = any(row.kind == "out-of-memory" for row in rows)
     return Document(
         choose_log_columns(rows),
@@ -280,7 +280,7 @@ def _count_left(
     """Say how many rows a list has that is left out, and what shows them."""
     if rows[name]:
         said = f"{count_noun(len(rows[name]), noun)}: {more[name]}"
-        yield Line(quote_braces(said), is_typed=True)
+        yield Line(said, is_typed=True)
 
 
 def _print_modules(
@@ -395,7 +395,7 @@ def _say_compiling(metadata: DumpFile) -> Iterator[Line]:
 def say_memory(found: report.Summary, remedy: str = "") -> tuple[Line, ...]:
     """Say how much memory it takes, and whether that fits."""
     memory = found.memory
-    lines = [Line(f"memory unknown: {quote_braces(found.memory_unknown)}")]
+    lines = [Line(f"memory unknown: {found.memory_unknown}")]
     if memory is not None and memory.estimated:
         allocated = write_accuracy("allocated", memory.estimated, memory.backend)
         is_known = memory.estimated.allocated_bytes is not None
@@ -412,7 +412,7 @@ def say_memory(found: report.Summary, remedy: str = "") -> tuple[Line, ...]:
         lines.append(say_fit(found.fit))
         if found.fit.fits is False:
             remedy = remedy or "`hlotool buffers` with the same option"
-            lines.append(Line(quote_braces(f"ways to fit: {remedy}"), is_typed=True))
+            lines.append(Line(f"ways to fit: {remedy}", is_typed=True))
     return tuple(lines)
 
 
@@ -582,7 +582,7 @@ def _name_longest(rows: Sequence[MeasuredInstruction], most: int, more: str) -> 
         yield Line(f"* {{measured_seconds}}{share} {{name}}, {{opcode}}{place}", _INSTRUCTION, row)
     if len(timed) > most:
         left = f"… and {len(timed) - most:,} more" if most else "instructions by time"
-        yield Line(quote_braces(f"{left}: {more}"), is_typed=True)
+        yield Line(f"{left}: {more}", is_typed=True)
 
 
 def say_findings(found: report.Summary, most: int, command: str) -> Iterator[Line]:
@@ -601,7 +601,7 @@ def say_findings(found: report.Summary, most: int, command: str) -> Iterator[Lin
     more = len(found.findings) - most
     said = f"… and {more} more, with remedies" if more > 0 else "remedies"
     said = said if most else count_noun(more, "finding")
-    yield Line(quote_braces(f"{said}: {command}"), is_typed=True)
+    yield Line(f"{said}: {command}", is_typed=True)
 
 
 def _say_subject(found: Finding) -> str:
@@ -656,7 +656,7 @@ def say_versions(rows: Sequence[report.ProgramRow]) -> Iterator[Line]:
         own = [", ".join(one for one in each if one not in same) for each in versions]
         if 1 < len(versions) <= _MOST_REASONS:
             text = f"{len(versions)} programs of {name} differ: {'; '.join(own)}"
-            yield Line(quote_braces(text), is_cuttable=True)
+            yield Line(text, is_cuttable=True)
 
 
 def say_compilations(rows: Sequence[report.ReasonRow]) -> Iterator[Line]:
@@ -665,7 +665,7 @@ def say_compilations(rows: Sequence[report.ReasonRow]) -> Iterator[Line]:
     for (function, folder), found in list(functions.items())[:_MOST_FUNCTIONS]:
         times, of = max(row.compilation for row in found), f" ({folder.strip()})" if folder else ""
         said = f"{function}{of} compiled {times:,} times: {_say_chain(found)}"
-        yield Line(quote_braces(said), is_cuttable=True)
+        yield Line(said, is_cuttable=True)
     if len(functions) > _MOST_FUNCTIONS:
         more = count_noun(len(functions) - _MOST_FUNCTIONS, "function")
         yield Line(f"… and {more} more; --rows compilations lists every one")
@@ -705,7 +705,7 @@ def say_fits(rows: Sequence[report.ProgramRow], limit_bytes: int, units: str) ->
     found = report.check_fit(rows, limit_bytes)
     limit = format_value(limit_bytes, Unit.BYTES, units)
     named = [f"{'~ ' * row.is_estimate}{row.program}" for row in found.too_large]
-    said = f"do not fit in {limit}: {quote_braces(', '.join(named))}"
+    said = f"do not fit in {limit}: {', '.join(named)}"
     if not named:
         said = f"none is known to exceed {limit}" if found.unknown_count else f"all fit in {limit}"
     unknown = found.unknown_count

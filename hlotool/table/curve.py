@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Final
 
-from hlotool.table.document import Line, quote_braces
+from hlotool.table.document import Line
 from hlotool.table.field import Unit
 from hlotool.table.units import UNKNOWN, format_value
 
@@ -118,7 +118,7 @@ def draw_stack(
     lines += [Line(text) for text in drawn[-2:]]
     for number, name in enumerate(stacks):
         text = f"{'':{start}}{'█' if has_color else _MARKS[number]} {name}"
-        lines.append(Line(quote_braces(text), spans=((start, start + 1, f"group {number}"),)))
+        lines.append(Line(text, spans=((start, start + 1, f"group {number}"),)))
     return lines
 
 

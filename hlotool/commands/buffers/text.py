@@ -187,7 +187,7 @@ def say_donation(donations: Sequence[DonationRow]) -> Iterator[Line]:
     """Say what XLA could not use, and how far to trust what others would save."""
     unused = [row for row in donations if row.status == "donated-unused"]
     for row in unused[:_MOST_UNUSED]:
-        name = quote_braces(row.parameter_name or f"parameter {row.parameter_number}")
+        name = row.parameter_name or f"parameter {row.parameter_number}"
         yield Line(f"{name} is {row.says}")
     if len(unused) > _MOST_UNUSED:
         yield Line(f"and {len(unused) - _MOST_UNUSED:,} more that are donated and not reused")

@@ -346,7 +346,7 @@ def _show_most(found: Sequence[tuple[Pairing, directory.ModuleDiff]], asked: Ask
     document = Document(spec, InputPaths(asked.sides[1].path))
     if most is not None:
         *_, document = compare_pair(most, asked)
-        first = Line(quote_braces(f"{most.name}, which differs most:"))
+        first = Line(f"{most.name}, which differs most:")
         document = replace(document, lines=(first, *document.lines))
     if options.format == "comment":
         spec = replace(document.spec, row_lists=(*spec.row_lists, *document.spec.row_lists))

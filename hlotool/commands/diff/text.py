@@ -79,7 +79,7 @@ def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
         )
         why = "why: " * is_other
         for cause in report.causes[:_MOST_WHY]:
-            yield Line(quote_braces(f"{why}{write_cause(cause, units)}"))
+            yield Line(f"{why}{write_cause(cause, units)}")
     elif report.identical is None and not report.differs:
         yield Line("no difference in the figures that both sides have")
     else:
@@ -91,7 +91,7 @@ def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
             format_value(one, Unit.SECONDS, units, is_signed=True)
             for one in (worst.delta_seconds, total)
         )
-        said = f"{quote_braces(worst.name)} {lost}" if worst.delta_seconds > 0 else "none"
+        said = f"{worst.name} {lost}" if worst.delta_seconds > 0 else "none"
         yield Line(f"measured per step: instructions {in_all}, largest increase: {said}")
 
 
@@ -149,7 +149,7 @@ def list_untold(causes: Sequence[Cause], lines: Iterable[Line]) -> Iterator[Caus
     """List the reasons that no line tells with their place."""
     told = [one.template for one in lines if one.template.startswith(("why:", "metadata:"))]
     for cause, line in zip_longest(causes, told):
-        if line is None or quote_braces(write_place(cause)) not in line:
+        if line is None or write_place(cause) not in line:
             yield cause
 
 
@@ -350,7 +350,7 @@ def worse_line(rows: Sequence[MetricRow], label: str = "") -> Line:
         grown = delta if row.relative_delta is None else f"{delta} ({share})"
         parts.append(f"{row.metric} {grown}")
     side = f"{label} is " if label else ""
-    return Line(quote_braces(f"{side}worse than --threshold allows: {', '.join(parts)}"))
+    return Line(f"{side}worse than --threshold allows: {', '.join(parts)}")
 
 
 # Who did it.
@@ -501,7 +501,7 @@ def note_several(
         yield Line(f"not compared: {', '.join(missing)}")
     if hidden_count:
         yield Line(f"{hidden_count:,} figures are equal on all sides and hidden; all of them:")
-        yield Line(quote_braces(f"  {command}"), is_typed=True)
+        yield Line(f"  {command}", is_typed=True)
 
 
 def count_statuses(
@@ -514,7 +514,7 @@ def count_statuses(
         if names:
             of = f" ({list_some(names)})" if is_told and status == "identical" else ""
             parts.append(f"{len(names)} {word}{of}")
-    yield Line(quote_braces(", ".join(parts)))
+    yield Line(", ".join(parts))
 
 
 def say_devices(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
@@ -573,7 +573,7 @@ def list_ambiguous(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
     paths = [row.old_path or row.new_path or "" for row in rows if row.status == "ambiguous"]
     if paths:
         yield Line("ambiguous, pair two with --map OLD_PATH=NEW_PATH:")
-        yield from (Line(quote_braces(f"  {path}")) for path in paths)
+        yield from (Line(f"  {path}") for path in paths)
 
 
 _STATUS_WORDS: Final[Mapping[Status, str]] = {
@@ -623,7 +623,7 @@ def say_slower(found: tuple[str, float, float] | None, units: str) -> Iterator[L
         name, *sides = found
         old, new = (format_value(each, Unit.SECONDS, units) for each in sides)
         delta = format_value(sides[1] - sides[0], Unit.SECONDS, units, is_signed=True)
-        yield Line(quote_braces(f"time: {name} {old} → {new} ({delta})"))
+        yield Line(f"time: {name} {old} → {new} ({delta})")
 
 
 def _name_step(row: PassRow, link: str) -> str:
@@ -672,4 +672,4 @@ def _write_pass(name: str, step: int | None, link: str = "by", of: str = "") -> 
     if step is None:
         return f"in the text {name}"
     word = "" if not link or name.startswith(("between ", "before ")) else f"{link} "
-    return quote_braces(f"{word}{name}{of} (step {step})")
+    return f"{word}{name}{of} (step {step})"
