@@ -355,9 +355,9 @@ def _has_thread_local(schedule: Schedule) -> bool:
 
     Their memory is put behind the heap, and then changes places with the largest table.
     """
+    calls = schedule.module.calls.items()
+    fused = {body for one, called in calls if one.opcode == "fusion" for body in called}
     computations = schedule.module.computations.values()
-    every = schedule.module.instructions()
-    fused = {body for one in every if one.opcode == "fusion" for body in one.callees("calls")}
     return any(one not in schedule.spans and one not in fused for one in computations)
 
 
