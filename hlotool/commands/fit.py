@@ -131,10 +131,10 @@ def _read(
 
 def _describe(report: fits.FitReport) -> Iterator[Line]:
     for one in report.variables:
-        sizes = " → ".join(map(str, one.values))
-        many = len(one.dimensions)
-        what = one.dimensions[0] if many == 1 else f"{many} dimensions, such as {one.dimensions[0]}"
-        yield Line(f"{one.variable} {sizes}: {what}")
+        said, what = f"{one.variable} {' → '.join(map(str, one.values))}", one.dimensions[0]
+        if len(one.dimensions) > 1:
+            what = f"{len(one.dimensions)} dimensions, such as {what}"
+        yield Line(said if said == what else f"{said}: {what}")  # without a name it has that of one
         if len(one.alike) > 1:
             told = f"{list_some(one.alike)} change alike; "
             told += "if several sizes changed, no law below is valid"

@@ -591,7 +591,7 @@ class Module(Node, eq=False, dict=True):
         return frozenset(name for name, count in Counter(names).items() if count > 1)
 
     @cached_property
-    def calls(self) -> Mapping[Instruction, tuple[Computation, ...]]:
+    def callees(self) -> Mapping[Instruction, tuple[Computation, ...]]:
         """The computations that each instruction names; who names none is absent.
 
         Raises ParseError where the text has no computation of a name.

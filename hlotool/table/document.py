@@ -241,7 +241,10 @@ class Line(Struct, frozen=True):
 
 
 def quote_braces(text: str) -> str:
-    """Return foreign text as a template may hold it: its braces are not taken for a figure's."""
+    """Return foreign text for a template that has a block: its braces are not taken for a figure's.
+
+    Without a block a line is no template, and its text is not quoted.
+    """
     return text.replace("{", "{{").replace("}", "}}")
 
 

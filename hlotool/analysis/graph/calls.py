@@ -96,9 +96,9 @@ def read_call_graph(module: Module) -> CallGraph:
     Raises ParseError when a computation calls itself, which XLA forbids.
     """
     below: dict[Computation, list[Computation]] = {}
-    for instruction, called in module.calls.items():
+    for instruction, called in module.callees.items():
         below.setdefault(instruction.computation, []).extend(called)
-    return CallGraph(_order(module, below), module.calls, below)
+    return CallGraph(_order(module, below), module.callees, below)
 
 
 def refuse_recursion(caller: Instruction, callee: Computation) -> NoReturn:
@@ -116,7 +116,7 @@ def list_callers(module: Module, opcodes: Collection[str]) -> dict[Computation, 
 
     A computation that calls itself is in it like any other.
     """
-    return _invert({one: called for one, called in module.calls.items() if one.opcode in opcodes})
+    return _invert({one: called for one, called in module.callees.items() if one.opcode in opcodes})
 
 
 def list_branches(conditional: Instruction) -> tuple[Computation, ...]:
@@ -161,9 +161,9 @@ def fold_up(
 
 
 def _invert(
-    calls: Mapping[Instruction, Iterable[Computation]],
+    callees: Mapping[Instruction, Iterable[Computation]],
 ) -> dict[Computation, list[Instruction]]:
-    return group_pairs((one, caller) for caller, called in calls.items() for one in called)
+    return group_pairs((one, caller) for caller, called in callees.items() for one in called)
 
 
 def _order(

@@ -355,8 +355,8 @@ def _has_thread_local(schedule: Schedule) -> bool:
 
     Their memory is put behind the heap, and then changes places with the largest table.
     """
-    calls = schedule.module.calls.items()
-    fused = {body for one, called in calls if one.opcode == "fusion" for body in called}
+    callees = schedule.module.callees.items()
+    fused = {body for one, called in callees if one.opcode == "fusion" for body in called}
     computations = schedule.module.computations.values()
     return any(one not in schedule.spans and one not in fused for one in computations)
 
